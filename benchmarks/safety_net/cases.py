@@ -62,14 +62,14 @@ def scored(net: Net, name: str, profile: str) -> Values:
 
 
 def asked(net: Net, suite: str) -> Values:
-    """Return a run that asks a model and a grader by HTTP, and its comparison with the recorded models."""
+    """Return a run that asks a model and a judge by HTTP, and its comparison with the recorded models."""
     folder = net.folder / f"{suite}-asked"
     values: Values = {}
-    graders = () if suite == "simcopilot" else ("-m", "grader=openai/gpt-4.1-mini")
+    judges = () if suite == "simcopilot" else ("-m", "judge=openai/gpt-4.1-mini")
     with served() as url:
-        addresses = ("--base-url", url, *(("--grader-base-url", url) if graders else ()))
+        addresses = ("--base-url", url, *(("--judge-base-url", url) if judges else ()))
         report = net.command(
-            "run", suite, *net.select(suite, ASKED), "-m", "mine=openai/gpt-4o-mini", *graders, *addresses,
+            "run", suite, *net.select(suite, ASKED), "-m", "mine=openai/gpt-4o-mini", *judges, *addresses,
             "--baseline", "none", "--no-html", "-o", str(folder), values=values,
         )  # fmt: skip
     values |= of_run(folder) | {f"report{key}": value for key, value in flat(report)}

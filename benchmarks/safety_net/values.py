@@ -134,7 +134,7 @@ def of_run(folder: Path) -> Values:
     if manifest.exists():
         stated = json.loads(manifest.read_text("utf-8"))
         found["data"] = [stated["data"]["hash"][:HASH_DIGITS], stated["data"]["problems"]]
-        for info in (*stated["models"], *stated.get("graders", ())):
+        for info in (*stated["models"], *stated.get("judges", ())):
             found[f"model/{word(info['model'])}"] = [info["source"], digest(info["settings"])]
     for row in rows(folder / "completions.jsonl"):
         found[f"completion/{_sample(row)}"] = None if row["text"] is None else digest(row["text"])

@@ -89,7 +89,7 @@ def generate(
         DataError: data or a run file are wrong.
     """
     settings = config if isinstance(config, RunConfig) else RunConfig.load(Path(config))
-    plain = settings.model_copy(update={"score": False, "graders": ()})
+    plain = settings.model_copy(update={"score": False, "judges": ()})
     return run(plain, models=models, opener=opener, progress=progress)
 
 

@@ -421,7 +421,7 @@ class MissingSample(Row):
 
 
 class Judgement(Row):
-    """Judgement of one text by one grader under one criterion: a line of ``judgements.jsonl``.
+    """Judgement of one text by one judge under one criterion: a line of ``judgements.jsonl``.
 
     A text is judged once for each problem, whoever wrote it: ``answer`` is the hash of what was inserted at the
     caret. ``values`` holds the sub-scores and is empty where the answer could not be understood after all tries
@@ -431,7 +431,7 @@ class Judgement(Row):
     schema_version: Literal[1] = SCHEMA_VERSION
     problem_id: str
     answer: str
-    grader: str
+    judge: str
     parameters: str
     criterion: str
     """Name and version of the criterion, its prompt included: ``devbench-quality@1``."""
@@ -439,7 +439,7 @@ class Judgement(Row):
     values: Mapping[str, float] = Field(default_factory=dict)
     fault: str | None = None
     text: str | None = None
-    """Raw text of the grader's last answer."""
+    """Raw text of the judge's last answer."""
     attempts: int = 1
     usage: Usage | None = None
     cost: float | None = None
@@ -448,7 +448,7 @@ class Judgement(Row):
     @property
     def key(self) -> tuple[str, str, str, str, str, int]:
         """Unique key of the row in its file."""
-        return (self.problem_id, self.answer, self.grader, self.parameters, self.criterion, self.repeat)
+        return (self.problem_id, self.answer, self.judge, self.parameters, self.criterion, self.repeat)
 
 
 class Score(Row):

@@ -25,7 +25,7 @@ from tests.support.simulated_people import decide_all
 GOOD = '{"reasoning": "fits", "relevance": 4, "helpfulness": 3}'
 
 
-class Graders:
+class Judges:
     """Stands in for the providers."""
 
     def __init__(self) -> None:
@@ -42,8 +42,8 @@ class Graders:
 
 
 @pytest.fixture
-def graders(monkeypatch: pytest.MonkeyPatch) -> Graders:
-    found = Graders()
+def judges(monkeypatch: pytest.MonkeyPatch) -> Judges:
+    found = Judges()
     monkeypatch.setattr(judge, "open_client", found.open)
     return found
 
@@ -82,18 +82,18 @@ class Done:
         self.error = result.exception
 
 
-def test_a_run_is_judged_and_shown(folder: RunFolder, graders: Graders) -> None:
-    done = Done(folder, "-m", "grader=fake/judge", "--connections", "3", "--no-controls")
+def test_a_run_is_judged_and_shown(folder: RunFolder, judges: Judges) -> None:
+    done = Done(folder, "-m", "judge=fake/judge", "--connections", "3", "--no-controls")
     assert done.code == 0, done.err
-    assert graders.options[0].connections == 3
-    assert len(graders.opened[0].asked) == 4
+    assert judges.options[0].connections == 3
+    assert len(judges.opened[0].asked) == 4
     assert "not validated against people" in done.out
     assert "7.00" in done.out
     assert "4 distinct texts of 6 completions" in done.err
-    assert {row.grader for row in folder.judgements()} == {"fake/judge"}
+    assert {row.judge for row in folder.judgements()} == {"fake/judge"}
     assert not folder.report_path.exists()  # the run is not scored
     again = Done(folder, "-m", "fake/judge", "--no-controls", "--json")
-    assert graders.opened[1].asked == []
+    assert judges.opened[1].asked == []
     [section] = json.loads(again.out)
     assert section["validity"] == "not validated against people"
     [column] = section["columns"]
@@ -101,21 +101,21 @@ def test_a_run_is_judged_and_shown(folder: RunFolder, graders: Graders) -> None:
     assert column["overall"]["scores"]["total"]["value"] == 7.0
 
 
-def test_choices_reach_the_stage(folder: RunFolder, graders: Graders) -> None:
+def test_choices_reach_the_stage(folder: RunFolder, judges: Judges) -> None:
     done = Done(
         folder, "-m", "first=fake/a", "-m", "fake/b", "--repeats", "2", "--select", "language=java",
         "--max-tokens", "50", "--temperature", "0", "--seed", "4", "--control-problems", "1", "--json",
     )  # fmt: skip
     assert done.code == 0, done.err
-    sampling = graders.opened[0].asked[0].sampling
+    sampling = judges.opened[0].asked[0].sampling
     assert (sampling.max_tokens, sampling.temperature, sampling.top_p, sampling.seed) == (50, 0, None, 4)
     rows = list(folder.judgements())
-    assert {row.grader for row in rows} == {"first", "fake/b"}
+    assert {row.judge for row in rows} == {"first", "fake/b"}
     assert {row.repeat for row in rows} == {0, 1}
     assert all("java" in row.problem_id for row in rows)
 
 
-def test_what_would_be_asked(folder: RunFolder, graders: Graders, tmp_path: Path) -> None:
+def test_what_would_be_asked(folder: RunFolder, judges: Judges, tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text('[models."fake/*"]\ninput_per_million = 1\noutput_per_million = 1\n')
     before = sorted(folder.path.iterdir())
@@ -124,12 +124,12 @@ def test_what_would_be_asked(folder: RunFolder, graders: Graders, tmp_path: Path
     assert (row["completions"], row["distinct_texts"], row["to_ask"], row["stored"]) == (6, 4, 4, 0)
     assert row["expected_cost"] == pytest.approx((row["input_tokens"] + 1200) / 1e6)
     assert row["worst_cost"] == pytest.approx((row["input_tokens"] + 4 * 8192) / 1e6)
-    assert graders.opened[0].asked == []
+    assert judges.opened[0].asked == []
     assert sorted(folder.path.iterdir()) == before
     assert "no price" in Done(folder, "-m", "fake/a", "--dry-run").out
 
 
-def test_a_limit_of_the_cost(folder: RunFolder, graders: Graders, tmp_path: Path) -> None:
+def test_a_limit_of_the_cost(folder: RunFolder, judges: Judges, tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text('[models."fake/*"]\ninput_per_million = 0\noutput_per_million = 1000\n')
     limited = ("-m", "fake/a", "--no-controls", "--max-tokens", "1000", "--prices", str(prices), "--max-cost", "1.15")
@@ -138,24 +138,24 @@ def test_a_limit_of_the_cost(folder: RunFolder, graders: Graders, tmp_path: Path
     assert "were not asked for want of money" in done.err
     assert sum(row.cost or 0 for row in folder.judgements()) <= 1.15
     assert len(list(folder.judgements())) == 2
-    assert len(graders.opened[0].asked) == 2
+    assert len(judges.opened[0].asked) == 2
     again = Done(folder, *limited)
     assert again.code == 1
-    assert graders.opened[1].asked == []  # what the run cost before counts
+    assert judges.opened[1].asked == []  # what the run cost before counts
 
 
-def test_what_did_not_come_ends_with_one(folder: RunFolder, graders: Graders) -> None:
-    graders.reply = failure("no answer")
+def test_what_did_not_come_ends_with_one(folder: RunFolder, judges: Judges) -> None:
+    judges.reply = failure("no answer")
     done = Done(folder, "-m", "fake/a", "--no-controls")
     assert done.code == 1
     assert "4 judgements did not come" in done.err
     assert str(folder.judge_errors_path) in done.err
-    graders.reply = "I like it"
+    judges.reply = "I like it"
     done = Done(folder, "-m", "fake/a", "--no-controls")
     assert done.code == 1
     assert "4 judgements could not be read" in done.err
     assert not folder.judge_errors_path.exists()
-    graders.reply = GOOD
+    judges.reply = GOOD
     assert Done(folder, "-m", "fake/a", "--no-controls").code == 0
 
 
@@ -164,26 +164,26 @@ def test_what_did_not_come_ends_with_one(folder: RunFolder, graders: Graders) ->
     [
         ((), "no judge; name one"),
         (("-m", "gpt-4o"), "expected PROVIDER/MODEL"),
-        (("-m", "fake/a", "-m", "grader=fake/a"), "occurs twice"),
+        (("-m", "fake/a", "-m", "judge=fake/a"), "occurs twice"),
         (("-m", "fake/a", "--max-cost", "1"), "no price is known for fake/a"),
         (("-m", "fake/a", "--criterion", "beauty"), "devbench-paper@1, devbench-quality@1"),
         (("-m", "fake/a", "--select", "language=cobol"), "cobol"),
     ],
 )
-def test_mistakes_are_named(folder: RunFolder, graders: Graders, arguments: tuple[str, ...], complaint: str) -> None:
+def test_mistakes_are_named(folder: RunFolder, judges: Judges, arguments: tuple[str, ...], complaint: str) -> None:
     done = Done(folder, *arguments)
     assert isinstance(done.error, ValueError | KeyError | DataError)
     assert complaint in str(done.error)
     assert not folder.judgements_path.exists()
 
 
-def test_a_folder_that_is_no_run(tmp_path: Path, graders: Graders) -> None:
+def test_a_folder_that_is_no_run(tmp_path: Path, judges: Judges) -> None:
     done = Done(RunFolder(tmp_path), "-m", "fake/a")
     assert isinstance(done.error, DataError)
     assert "not a run's folder" in str(done.error)
 
 
-def test_people_rate_the_same_texts(folder: RunFolder, graders: Graders, tmp_path: Path) -> None:
+def test_people_rate_the_same_texts(folder: RunFolder, judges: Judges, tmp_path: Path) -> None:
     place = str(tmp_path / "review")
     made = caretbench("review", "new", place, "--protocol", "completion-quality", "--run", str(folder.path))
     assert made.returncode == 0, made.stderr
@@ -198,10 +198,10 @@ def test_people_rate_the_same_texts(folder: RunFolder, graders: Graders, tmp_pat
     assert "not validated against people: needs 10 items that ann and others rated, found 4" in " ".join(
         done.out.split()
     )
-    assert "Graders compared with people" in done.out
+    assert "Judges compared with people" in done.out
 
 
-def test_a_grader_behind_a_socket(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_behind_a_socket(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none-of-your-business")
     script = [answer("I cannot say"), error(500)]
     with ModelServer(script, answer=GOOD) as server:

@@ -1,4 +1,4 @@
-"""`judge` on questions about changes: scripted graders behind a real socket."""
+"""`judge` on questions about changes: scripted judges behind a real socket."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Done:
         return {section["criterion"]: section for section in json.loads(self.out)}
 
 
-def test_an_agreeing_grader(tmp_path: Path) -> None:
+def test_an_agreeing_judge(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "run")
     with ModelServer(answer=replying(agreeing)) as server:
         done = Done(folder, server, "--json")
@@ -95,25 +95,25 @@ def test_an_agreeing_grader(tmp_path: Path) -> None:
     for key, mean in ((SCORES, (10 + 2) / 2), ("efcb-masked@1", (10 + 1) / 2)):
         [column] = sections[key]["columns"]
         assert (column["answers"], column["rated"], column["value"]["value"]) == (6, 6, pytest.approx(mean))
-        [grader] = sections[key]["graders"]
-        assert {name: control["right"] for name, control in grader["controls"].items()} == {
+        [judge] = sections[key]["judges"]
+        assert {name: control["right"] for name, control in judge["controls"].items()} == {
             "reference": 1.0, "other-reference": 1.0, "empty": 1.0,
         }  # fmt: skip
-        assert grader["in_order"] is True
-        assert (grader["consistency"]["same"], grader["consistency"]["order_effect"]) == (1.0, 0.0)
-        assert grader["consistency"]["both_orders"] == grader["texts"]
+        assert judge["in_order"] is True
+        assert (judge["consistency"]["same"], judge["consistency"]["order_effect"]) == (1.0, 0.0)
+        assert judge["consistency"]["both_orders"] == judge["texts"]
     [column] = sections[CLAIMS]["columns"]
     assert column["value"]["value"] == 0.5
-    [grader] = sections[CLAIMS]["graders"]
-    assert (grader["precision"], grader["recall"], grader["in_order"]) == (1.0, 1.0, True)
-    assert set(grader["controls"]) == {"reference", "false-claim", "other-reference"}
+    [judge] = sections[CLAIMS]["judges"]
+    assert (judge["precision"], judge["recall"], judge["in_order"]) == (1.0, 1.0, True)
+    assert set(judge["controls"]) == {"reference", "false-claim", "other-reference"}
     for section in sections.values():
         assert section["validity"] == "not validated against people"
-    for title in ("Judged answers", "Calibration by controls", "Consistency over repeats", "Graders"):
+    for title in ("Judged answers", "Calibration by controls", "Consistency over repeats", "Judges"):
         assert f"{title}, {SCORES} (not validated against people)" in again.out
 
 
-def test_a_contrary_grader_is_found_out(tmp_path: Path) -> None:
+def test_a_contrary_judge_is_found_out(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "run")
     with ModelServer(answer=replying(contrary)) as server:
         done = Done(folder, server, "--json", "--repeats", "1")
@@ -126,12 +126,12 @@ def test_a_contrary_grader_is_found_out(tmp_path: Path) -> None:
     assert done.err.count("no EFCB score contains them") == 3
     sections = done.sections()
     for key in (SCORES, "efcb-masked@1"):
-        [grader] = sections[key]["graders"]
-        assert grader["in_order"] is False
-        assert {control["right"] for control in grader["controls"].values()} == {0.0}
-    [grader] = sections[CLAIMS]["graders"]
-    assert (grader["controls"]["reference"]["right"], grader["in_order"]) == (0.0, False)
-    assert grader["precision"] < 0.7
+        [judge] = sections[key]["judges"]
+        assert judge["in_order"] is False
+        assert {control["right"] for control in judge["controls"].values()} == {0.0}
+    [judge] = sections[CLAIMS]["judges"]
+    assert (judge["controls"]["reference"]["right"], judge["in_order"]) == (0.0, False)
+    assert judge["precision"] < 0.7
 
 
 def test_under_the_paper_profile_the_published_judges_are_asked(tmp_path: Path) -> None:
@@ -148,8 +148,8 @@ def test_under_the_paper_profile_the_published_judges_are_asked(tmp_path: Path) 
     assert {name: part["value"] for name, part in column["strata"]["task"].items()} == {
         "mpr-gen": 6.5, "reverse-qa": 6.5,
     }  # fmt: skip
-    [grader] = sections["efcb-hallucination-paper@1"]["graders"]
-    assert (grader["precision"], grader["recall"]) == (1.0, 1.0)
+    [judge] = sections["efcb-hallucination-paper@1"]["judges"]
+    assert (judge["precision"], judge["recall"]) == (1.0, 1.0)
     values = judged_values(JudgedAnswers.from_folder(folder))
     assert values.height == 18
     assert values["judged"].null_count() == 0
@@ -173,7 +173,7 @@ def test_malformed_answers_are_asked_again(tmp_path: Path) -> None:
     assert done.code == 0, (done.err, done.error)
     assert {row.attempts for row in folder.judgements()} == {3}
     [section] = done.sections().values()
-    assert section["graders"][0]["tried_again"] == section["graders"][0]["judgements"]
+    assert section["judges"][0]["tried_again"] == section["judges"][0]["judgements"]
     assert section["columns"][0]["value"]["value"] == 0.5
 
 
@@ -214,7 +214,7 @@ def test_few_that_are_missing_are_told_and_do_not_fail_the_run(tmp_path: Path) -
     assert "1 judgements could not be read; coverage 98.3%" in done.err
 
 
-def test_a_slow_grader(tmp_path: Path) -> None:
+def test_a_slow_judge(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "run")
     chosen = ("--no-controls", "--select", "task=reverse-qa-hallu", "--connections", "8")
     stuck = ["sell shoes"]

@@ -1,4 +1,4 @@
-"""Graders that fail their controls, through the command line: no EFCB score contains what they give."""
+"""Judges that fail their controls, through the command line: no EFCB score contains what they give."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ pytestmark = pytest.mark.dear
 JUDGED = {"mpr-gen": "efcb-masked@1", "reverse-qa": "efcb-description@1", "reverse-qa-hallu": "efcb-claims@1"}
 LONG = 60.0
 
-Grader = Callable[[str], str]
+Judge = Callable[[str], str]
 
 TRUE = rating(noisy, noisy_verdict)
-BAD: dict[str, Grader] = {
+BAD: dict[str, Judge] = {
     "always 0": constant(0, "unsupported"),
     "always 4": constant(4),
     "always 5": constant(5, "contradicted"),
@@ -86,7 +86,7 @@ def called(*arguments: str | Path) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def judged(tasks: Path, path: Path, grader: Grader, task: str, *more: str) -> tuple[int, dict[str, Any], str]:
+def judged(tasks: Path, path: Path, judge: Judge, task: str, *more: str) -> tuple[int, dict[str, Any], str]:
     """Judge one task's answers; gives status, section, and what was said."""
     folder, problems = RunFolder(path), EfcbFolder(tasks).read_problems()
     path.mkdir()
@@ -103,7 +103,7 @@ def judged(tasks: Path, path: Path, grader: Grader, task: str, *more: str) -> tu
         if problem.label("task") == task
     ]
     folder.completions_path.write_text("".join(f"{row.model_dump_json()}\n" for row in rows))
-    with ModelServer(answer=lambda request, _: grader(prompt_of(request))) as server:
+    with ModelServer(answer=lambda request, _: judge(prompt_of(request))) as server:
         code, out, err = called(
             "judge", path, "-m", "openai/gpt-4o-mini", "--base-url", f"{server.url}/v1", "--json",
             "--select", f"task={task}", *more,
@@ -127,42 +127,42 @@ def judged(tasks: Path, path: Path, grader: Grader, task: str, *more: str) -> tu
         ),
     ],
 )
-def test_a_bad_grader_fails_its_controls(name: str, task: str, tasks: Path, tmp_path: Path) -> None:
+def test_a_bad_judge_fails_its_controls(name: str, task: str, tasks: Path, tmp_path: Path) -> None:
     code, section, err = judged(tasks, tmp_path / "run", BAD[name], task)
-    [grader] = section["graders"]
-    assert (code, grader["state"]) == (1, "failed"), (name, grader)
+    [judge] = section["judges"]
+    assert (code, judge["state"]) == (1, "failed"), (name, judge)
     assert f"by {JUDGED[task]}: fails its controls: " in err
     assert section["columns"][0]["refused"]
 
 
 @pytest.mark.parametrize("task", JUDGED)
-def test_a_noisy_and_truthful_grader_passes(task: str, tasks: Path, tmp_path: Path) -> None:
+def test_a_noisy_and_truthful_judge_passes(task: str, tasks: Path, tmp_path: Path) -> None:
     code, section, err = judged(tasks, tmp_path / "run", TRUE, task)
-    [grader] = section["graders"]
-    assert (code, grader["state"], grader["reason"]) == (0, "accepted", ""), grader
+    [judge] = section["judges"]
+    assert (code, judge["state"], judge["reason"]) == (0, "accepted", ""), judge
     assert section["columns"][0]["refused"] == ""
     assert "fails" not in err
     # It is noisy: by no control is it always right or always the same.
-    assert task == "reverse-qa-hallu" or grader["consistency"]["same"] < 0.9
+    assert task == "reverse-qa-hallu" or judge["consistency"]["same"] < 0.9
 
 
 def test_too_few_controls_are_said(tasks: Path, tmp_path: Path) -> None:
     code, section, err = judged(tasks, tmp_path / "run", TRUE, "reverse-qa", "--control-problems", "9")
-    assert (code, section["graders"][0]["state"]) == (0, "too_few")
+    assert (code, section["judges"][0]["state"]) == (0, "too_few")
     assert "too few controls (9; 33 are needed)" in err
     code, section, err = judged(tasks, tmp_path / "none", TRUE, "reverse-qa", "--no-controls")
-    assert (code, section["graders"][0]["state"]) == (0, "unknown")
+    assert (code, section["judges"][0]["state"]) == (0, "unknown")
     assert "no controls were judged" in err
 
 
 # --- the score --------------------------------------------------------------------------------------------------
 
 
-def run(tasks: Path, path: Path, grader: Grader) -> tuple[int, str, str]:
-    with ModelServer(answer="B") as model, ModelServer(answer=lambda request, _: grader(prompt_of(request))) as server:
+def run(tasks: Path, path: Path, judge: Judge) -> tuple[int, str, str]:
+    with ModelServer(answer="B") as model, ModelServer(answer=lambda request, _: judge(prompt_of(request))) as server:
         return called(
             "run", "efcb", "--data", tasks, "-m", "m=openai/gpt-4o-mini", "--base-url", f"{model.url}/v1",
-            "-m", "grader=openai/gpt-4.1-mini", "--grader-base-url", f"{server.url}/v1", "-o", path,
+            "-m", "judge=openai/gpt-4.1-mini", "--judge-base-url", f"{server.url}/v1", "-o", path,
             "--connections", "8",
         )  # fmt: skip
 
@@ -172,7 +172,7 @@ def own(path: Path, name: str) -> dict[str, Any]:
     return next(table for table in json.loads(out)["suite_tables"] if table["name"] == name)
 
 
-def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: Path, tmp_path: Path) -> None:
+def test_a_score_with_a_judge_that_always_says_4_is_withheld_everywhere(tasks: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     code, out, err = run(tasks, path, constant(4))
     assert code == 1
@@ -211,7 +211,7 @@ def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: 
 
 
 @pytest.mark.long
-def test_a_score_with_a_good_grader_is_given(tasks: Path, tmp_path: Path) -> None:
+def test_a_score_with_a_good_judge_is_given(tasks: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     code, _, err = run(tasks, path, TRUE)
     assert code == 0, err

@@ -71,7 +71,7 @@ def call(*arguments: str) -> Result:
 
 
 def test_a_run_scores_first_and_judges_what_passed(tmp_path: Path, judged: list[str], criterion: str) -> None:
-    run = ("run", "devbench", *TWO, "-m", "m=fake/a", "-m", "grader=fake/judge", "--criterion", criterion)
+    run = ("run", "devbench", *TWO, "-m", "m=fake/a", "-m", "judge=fake/judge", "--criterion", criterion)
     folder = RunFolder(tmp_path / "run")
     done = call(*run, "-o", str(folder.path), "--json", "--no-html")
     assert done.exit_code == 0, done.stderr

@@ -134,7 +134,7 @@ def test_two_models_stand_in_one_report_and_are_open_one_at_a_time(tmp_path: Pat
         (("devbench",), "no model: say which with -m"),
         (("devbench", "-m", "gpt-4o"), "expected PROVIDER/MODEL"),
         (("devbench", "-m", "empty"), "a baseline runs next to a model: -m PROVIDER/MODEL --baseline empty"),
-        (("devbench", "-m", "grader=gpt-4o", "-m", "fake/a"), "expected PROVIDER/MODEL"),
+        (("devbench", "-m", "judge=gpt-4o", "-m", "fake/a"), "expected PROVIDER/MODEL"),
         (("devbench", "-m", "fake/a", "-m", "fake/a"), "two models are called 'fake/a'"),
         (("devbench", "-m", "reference=fake/a"), "is the name of a baseline"),
         (("devbench", "-m", "fake/a", "--temperature", "hot"), "--temperature 'hot': expected a number"),
@@ -151,7 +151,7 @@ def test_two_models_stand_in_one_report_and_are_open_one_at_a_time(tmp_path: Pat
         (("devbench", "-m", "fake/a", "--policy", "x"), "unknown truncation policy 'x'"),
         (("devbench", "-m", "fake/a", "--max-cost", "1"), "no price is known for fake/a"),
         (("devbench", "-m", "fake/a", "--prices", "/proc/nowhere"), "/proc/nowhere: cannot be read"),
-        (("devbench", "-m", "fake/a", "-m", "grader=fake/g", "--criterion", "x"), "unknown criterion 'x'"),
+        (("devbench", "-m", "fake/a", "-m", "judge=fake/g", "--criterion", "x"), "unknown criterion 'x'"),
         (("nothing", "-m", "fake/a"), "unknown suite 'nothing'"),
         (("devbnch", "-m", "openai/gpt-4o"), "unknown suite 'devbnch'"),
         (("nothing.toml",), "nothing.toml: cannot be read"),
@@ -197,16 +197,16 @@ def test_where_nothing_was_answered_nothing_is_scored(tmp_path: Path, models: Mo
 GOOD = '{"reasoning": "it fits", "relevance": 4, "helpfulness": 3}'
 
 
-def test_graders_judge_before_the_scores_are_shown(tmp_path: Path, models: Models, prices: str) -> None:
+def test_judges_judge_before_the_scores_are_shown(tmp_path: Path, models: Models, prices: str) -> None:
     models.reply = lambda request, _sample: GOOD if asks_a_judge(request) else "    pass\n"
     done = Done(
-        "devbench", "-m", "m=fake/a", "-m", "grader=fake/judge", *ONE, "-o", str(tmp_path / "run"), "--prices",
+        "devbench", "-m", "m=fake/a", "-m", "judge=fake/judge", *ONE, "-o", str(tmp_path / "run"), "--prices",
         prices, "--base-url", "http://localhost:1/v1",
     )  # fmt: skip
     assert done.code == 0, done.err
     assert "--base-url applies to the models under test" in done.err
     folder = RunFolder(tmp_path / "run")
-    assert [info.model for info in folder.manifest().graders] == ["fake/judge"]
+    assert [info.model for info in folder.manifest().judges] == ["fake/judge"]
     judged = list(folder.judgements())
     assert {row.values["relevance"] for row in judged} == {4.0}
     assert "fake/judge" in done.out
@@ -214,18 +214,18 @@ def test_graders_judge_before_the_scores_are_shown(tmp_path: Path, models: Model
     reached = {client.name: options.base_url for client, options in zip(models.opened, models.options, strict=True)}
     assert reached == {"fake/a": "http://localhost:1/v1", "fake/judge": None}
     again = Done(
-        "devbench", "-m", "m=fake/a", "-m", "grader=fake/judge", *ONE, "-o", str(tmp_path / "run"), "--grader-base-url",
+        "devbench", "-m", "m=fake/a", "-m", "judge=fake/judge", *ONE, "-o", str(tmp_path / "run"), "--judge-base-url",
         "http://localhost:2/v1",
     )  # fmt: skip
     assert again.code == 0
     assert len(models.asked) == asked
     assert {one.base_url for one in models.options[len(reached) :]} >= {None, "http://localhost:2/v1"}
-    nobody = Done("devbench", "-m", "fake/a", *ONE, "--grader-base-url", "http://localhost:2/v1")
+    nobody = Done("devbench", "-m", "fake/a", *ONE, "--judge-base-url", "http://localhost:2/v1")
     assert "there is no judge" in str(nobody.error)
 
 
-def test_a_grader_that_cannot_be_read_fails_the_run(tmp_path: Path, models: Models) -> None:
-    done = Done("devbench", "-m", "m=fake/a", "-m", "grader=fake/judge", *ONE, "-o", str(tmp_path / "run"))
+def test_a_judge_that_cannot_be_read_fails_the_run(tmp_path: Path, models: Models) -> None:
+    done = Done("devbench", "-m", "m=fake/a", "-m", "judge=fake/judge", *ONE, "-o", str(tmp_path / "run"))
     assert done.code == 1
     assert "fake/judge, devbench-quality@1: " in done.err
     assert "judgements could not be read; the same command" in done.err
@@ -277,27 +277,27 @@ def test_a_dry_run_says_what_it_would_cost_and_does_nothing(tmp_path: Path, mode
     assert row["tokens_counted"] is True
 
 
-def test_a_dry_run_counts_the_graders_too(tmp_path: Path, models: Models, prices: str) -> None:
+def test_a_dry_run_counts_the_judges_too(tmp_path: Path, models: Models, prices: str) -> None:
     models.reply = lambda request, _sample: GOOD if asks_a_judge(request) else "    pass\n"
     common = ("devbench", "-m", "m=fake/a", "-n", "2", *ONE, "-o", str(tmp_path / "run"), "--prices", prices)
-    graded = (*common, "-m", "grader=fake/judge")
-    [row] = json.loads(Done(*graded, "--dry-run", "--json").out)["graders"]
-    assert row["grader"] == "fake/judge"
+    graded = (*common, "-m", "judge=fake/judge")
+    [row] = json.loads(Done(*graded, "--dry-run", "--json").out)["judges"]
+    assert row["judge"] == "fake/judge"
     assert (row["judgements"], row["to_ask"]) == (4 + 2 * 4, 4 + 2 * 4)  # four controls of each problem
     assert row["worst_cost"] > row["expected_cost"] > 40
     done = Done(*graded, "--dry-run", "--max-cost", "40")
-    assert "grader      folder" in done.out
+    assert "judge      folder" in done.out
     assert "does not cover the expected cost" in done.out
     assert "does not" not in Done(*common, "--dry-run", "--max-cost", "40").out
     assert Done(*graded, "--no-score").code == 0
-    [row] = json.loads(Done(*graded, "--dry-run", "--json").out)["graders"]
+    [row] = json.loads(Done(*graded, "--dry-run", "--json").out)["judges"]
     assert (row["stored"], row["to_ask"], row["worst_cost"]) == (2 * 5, 0, 0)  # equal texts are judged once
 
 
 def test_no_two_columns_of_a_dry_run_have_one_name(tmp_path: Path, models: Models, prices: str) -> None:
-    common = ("devbench", "-m", "m=fake/a", "-m", "grader=g=fake/j", *ONE, "-o", str(tmp_path / "run"))
+    common = ("devbench", "-m", "m=fake/a", "-m", "judge=g=fake/j", *ONE, "-o", str(tmp_path / "run"))
     heads = [re.split(r"  +", line) for line in Done(*common, "--dry-run", "--prices", prices).out.splitlines()]
-    for first in ("model", "grader"):
+    for first in ("model", "judge"):
         [names] = [line for line in heads if line[0] == first]
         assert len({*names}) == len(names) > 8
 
@@ -412,9 +412,9 @@ def test_a_faulty_run_file_names_itself_and_the_key(tmp_path: Path, change: tupl
 
 def test_a_role_is_no_name_of_a_model_in_a_run_file(tmp_path: Path) -> None:
     path = tmp_path / "role.toml"
-    path.write_text(RUN_FILE.replace('name = "b"', 'name = "grader"'))
+    path.write_text(RUN_FILE.replace('name = "b"', 'name = "judge"'))
     done = Done(str(path), "-o", str(tmp_path / "out"), "--dry-run")
-    assert "'grader' is the name of a role" in str(done.error)
+    assert "'judge' is the name of a role" in str(done.error)
 
 
 def test_a_models_own_preset_wins_over_the_sampling_of_defaults(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether a grader may enter a score: what it must get right, how often a good one is refused, and a bad one not."""
+"""Whether a judge may enter a score: what it must get right, how often a good one is refused, and a bad one not."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 
 from caretbench.judging.criteria import get_criterion
 from caretbench.reports.judged.trust import (
-    BAD_GRADER_ACCURACY,
-    GOOD_GRADER_ACCURACY,
+    BAD_JUDGE_ACCURACY,
+    GOOD_JUDGE_ACCURACY,
     MAX_FALSE_ACCEPTANCE,
     MAX_FALSE_REJECTION,
     Calibration,
     ControlRating,
-    grader_acceptance,
+    judge_acceptance,
     min_control_problems,
     min_correct_controls,
 )
@@ -41,22 +41,22 @@ def at_least(problems: int, count: int, share: float) -> float:
 
 
 @pytest.mark.parametrize("problems", [1, 3, 10, 32, 33, 60, 120, 500])
-def test_a_good_grader_is_refused_as_seldom_as_is_said(problems: int) -> None:
-    refused = 1 - at_least(problems, min_correct_controls(problems, 3), GOOD_GRADER_ACCURACY)
+def test_a_good_judge_is_refused_as_seldom_as_is_said(problems: int) -> None:
+    refused = 1 - at_least(problems, min_correct_controls(problems, 3), GOOD_JUDGE_ACCURACY)
     assert refused <= MAX_FALSE_REJECTION / 3
     # And the bound is the tightest one that keeps this.
-    assert 1 - at_least(problems, min_correct_controls(problems, 3) + 1, GOOD_GRADER_ACCURACY) > MAX_FALSE_REJECTION / 3
+    assert 1 - at_least(problems, min_correct_controls(problems, 3) + 1, GOOD_JUDGE_ACCURACY) > MAX_FALSE_REJECTION / 3
 
 
-def test_from_how_many_controls_on_a_bad_grader_is_told_from_a_good_one() -> None:
+def test_from_how_many_controls_on_a_bad_judge_is_told_from_a_good_one() -> None:
     assert ENOUGH == 33
     for problems in range(ENOUGH, 200):
-        assert at_least(problems, min_correct_controls(problems, 3), BAD_GRADER_ACCURACY) <= MAX_FALSE_ACCEPTANCE
-    assert at_least(ENOUGH - 1, min_correct_controls(ENOUGH - 1, 3), BAD_GRADER_ACCURACY) > MAX_FALSE_ACCEPTANCE
+        assert at_least(problems, min_correct_controls(problems, 3), BAD_JUDGE_ACCURACY) <= MAX_FALSE_ACCEPTANCE
+    assert at_least(ENOUGH - 1, min_correct_controls(ENOUGH - 1, 3), BAD_JUDGE_ACCURACY) > MAX_FALSE_ACCEPTANCE
 
 
 @pytest.mark.parametrize("problems", [ENOUGH, 120])
-def test_good_graders_pass_and_graders_that_guess_at_one_control_do_not(problems: int) -> None:
+def test_good_judges_pass_and_judges_that_guess_at_one_control_do_not(problems: int) -> None:
     draw = random.Random(7)  # noqa: S311 - a simulation
 
     def share(probability: float) -> float:
@@ -64,40 +64,40 @@ def test_good_graders_pass_and_graders_that_guess_at_one_control_do_not(problems
 
     times = 2000
     good = sum(
-        grader_acceptance(rated(problems, *(share(GOOD_GRADER_ACCURACY) for _ in SCORED)), DESCRIPTION).accepted
+        judge_acceptance(rated(problems, *(share(GOOD_JUDGE_ACCURACY) for _ in SCORED)), DESCRIPTION).accepted
         for _ in range(times)
     )
     assert good >= times * (1 - MAX_FALSE_REJECTION) - 3 * (times * MAX_FALSE_REJECTION) ** 0.5
     for place in range(3):
-        chances = [0.99 if place != other else BAD_GRADER_ACCURACY for other in range(3)]
-        bad = sum(grader_acceptance(rated(problems, *map(share, chances)), DESCRIPTION).accepted for _ in range(times))
+        chances = [0.99 if place != other else BAD_JUDGE_ACCURACY for other in range(3)]
+        bad = sum(judge_acceptance(rated(problems, *map(share, chances)), DESCRIPTION).accepted for _ in range(times))
         assert bad <= times * MAX_FALSE_ACCEPTANCE + 3 * (times * MAX_FALSE_ACCEPTANCE) ** 0.5
 
 
 def test_the_reason_says_what_was_wrong() -> None:
-    verdict = grader_acceptance(rated(120, 1.0, 0.25, 0.0), DESCRIPTION)
+    verdict = judge_acceptance(rated(120, 1.0, 0.25, 0.0), DESCRIPTION)
     assert verdict.state == "failed"
     assert verdict.reason == "other-reference judged correctly in 30 of 120; empty judged correctly in 0 of 120"
-    assert grader_acceptance(rated(120, 1.0, 1.0, 1.0), DESCRIPTION) == ("accepted", "")
-    assert grader_acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), CLAIMS).accepted
-    missing = grader_acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), DESCRIPTION)
+    assert judge_acceptance(rated(120, 1.0, 1.0, 1.0), DESCRIPTION) == ("accepted", "")
+    assert judge_acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), CLAIMS).accepted
+    missing = judge_acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), DESCRIPTION)
     assert (missing.state, missing.reason) == ("too_few", "too few controls (0; 33 are needed)")
 
 
 def test_a_few_controls_prove_a_fault_and_no_virtue() -> None:
-    assert grader_acceptance(rated(4, 0.0, 1.0, 1.0), DESCRIPTION).state == "failed"
-    few = grader_acceptance(rated(ENOUGH - 1, 1.0, 1.0, 1.0), DESCRIPTION)
+    assert judge_acceptance(rated(4, 0.0, 1.0, 1.0), DESCRIPTION).state == "failed"
+    few = judge_acceptance(rated(ENOUGH - 1, 1.0, 1.0, 1.0), DESCRIPTION)
     assert (few.state, few.reason) == ("too_few", "too few controls (32; 33 are needed)")
-    assert grader_acceptance(rated(ENOUGH, 1.0, 1.0, 1.0), DESCRIPTION).accepted
-    none = grader_acceptance(Calibration({}, 0), DESCRIPTION)
+    assert judge_acceptance(rated(ENOUGH, 1.0, 1.0, 1.0), DESCRIPTION).accepted
+    none = judge_acceptance(Calibration({}, 0), DESCRIPTION)
     assert (none.state, none.reason) == ("unknown", "no controls were judged")
 
 
 def test_who_likes_what_is_shown_first_is_refused() -> None:
-    verdict = grader_acceptance(rated(40, 1.0, 1.0, 1.0, effect=0.4), DESCRIPTION)
+    verdict = judge_acceptance(rated(40, 1.0, 1.0, 1.0, effect=0.4), DESCRIPTION)
     assert verdict.state == "failed"
     assert "reference gains 40% of the scale by being shown first" in verdict.reason
-    worse = grader_acceptance(rated(40, 1.0, 1.0, 1.0, effect=-0.4), DESCRIPTION)
+    worse = judge_acceptance(rated(40, 1.0, 1.0, 1.0, effect=-0.4), DESCRIPTION)
     assert "reference loses 40% of the scale by being shown first" in worse.reason
-    assert grader_acceptance(rated(9, 1.0, 1.0, 1.0, effect=0.4), DESCRIPTION).state == "too_few"
-    assert grader_acceptance(rated(40, 1.0, 1.0, 1.0, effect=0.2), DESCRIPTION).accepted
+    assert judge_acceptance(rated(9, 1.0, 1.0, 1.0, effect=0.4), DESCRIPTION).state == "too_few"
+    assert judge_acceptance(rated(40, 1.0, 1.0, 1.0, effect=0.2), DESCRIPTION).accepted

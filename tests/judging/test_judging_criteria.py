@@ -7,7 +7,7 @@ import pytest
 from caretbench.errors import UsageError
 from caretbench.files import DataError, sha256_text
 from caretbench.judging.criteria import criteria, get_criterion
-from caretbench.judging.prompting import grader_settings, render, unused_mark
+from caretbench.judging.prompting import judge_settings, render, unused_mark
 from caretbench.models import Sampling
 from caretbench.profiles import PROFILES, rules_of
 from tests.support.fakes import FakeClient
@@ -143,7 +143,7 @@ def test_settings_name_what_a_criterion_has_and_no_more() -> None:
 
     def more(**fields: object) -> set[str]:
         made = get_criterion("devbench-quality").model_copy(update={"then": None, "only": None} | fields)
-        return {*grader_settings(made, FakeClient("judge"), Sampling())}
+        return {*judge_settings(made, FakeClient("judge"), Sampling())}
 
     plain = more()
     assert {"criterion", "form", "prompt", "sampling", "client"} <= plain

@@ -1,4 +1,4 @@
-"""Controls of questions, and what is said of a grader that was given them."""
+"""Controls of questions, and what is said of a judge that was given them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.questions import CHANGES, question_problem
 CLAIMS, DESCRIPTION, FLAG = (
     get_criterion(name) for name in ("efcb-claims", "efcb-description", "efcb-hallucination-paper")
 )
-GRADER = ("g", "p")
+JUDGE = ("g", "p")
 
 
 def problems(task: str = "reverse-qa-hallu") -> list[Problem]:
@@ -32,7 +32,7 @@ def repeats(*values: float) -> TextValue:
 
 def judged(values: dict[tuple[str, str], float], form: str = "claims", maximum: float = 1.0) -> JudgedTexts:
     texts = {key: repeats(value) for key, value in values.items()}
-    return JudgedTexts("c@1", form, maximum, form == "claims", {GRADER: texts}, {})
+    return JudgedTexts("c@1", form, maximum, form == "claims", {JUDGE: texts}, {})
 
 
 # --- controls ---------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def test_a_judge_that_is_always_right() -> None:
     values = controls_judged(
         "efcb-claims", {"reference": 0, "false-claim": 1, "other-reference": 1}, "reverse-qa-hallu"
     )
-    found = calibration(judged(values), GRADER, CLAIMS, problems())
+    found = calibration(judged(values), JUDGE, CLAIMS, problems())
     assert (found.precision, found.recall, found.in_order, found.unjudged) == (1.0, 1.0, True, 0)
     assert {name: (control.mean, control.right) for name, control in found.controls.items()} == {
         "reference": (0.0, 1.0), "false-claim": (1.0, 1.0), "other-reference": (1.0, 1.0),
@@ -119,7 +119,7 @@ def test_a_judge_that_sees_hallucinations_everywhere() -> None:
     values = controls_judged(
         "efcb-claims", {"reference": 1, "false-claim": 1, "other-reference": 1}, "reverse-qa-hallu"
     )
-    found = calibration(judged(values), GRADER, CLAIMS, problems())
+    found = calibration(judged(values), JUDGE, CLAIMS, problems())
     assert (found.precision, found.recall, found.in_order) == (pytest.approx(6 / 9), 1.0, False)
     assert found.controls["reference"].right == 0.0
     assert found.controls["other-reference"].separation == 0.5
@@ -129,27 +129,27 @@ def test_a_judge_that_sees_none() -> None:
     values = controls_judged(
         "efcb-claims", {"reference": 0, "false-claim": 0, "other-reference": 0}, "reverse-qa-hallu"
     )
-    found = calibration(judged(values), GRADER, CLAIMS, problems())
+    found = calibration(judged(values), JUDGE, CLAIMS, problems())
     assert (found.precision, found.recall, found.in_order) == (None, 0.0, False)
 
 
 def test_what_was_not_judged_does_not_count() -> None:
     values = controls_judged("efcb-claims", {"reference": 0, "false-claim": 1}, "reverse-qa-hallu")
-    found = calibration(judged(values), GRADER, CLAIMS, problems())
+    found = calibration(judged(values), JUDGE, CLAIMS, problems())
     assert (found.precision, found.recall, found.unjudged) == (1.0, 1.0, 3)
     assert "other-reference" not in found.controls
     # A model that wrote the reference was given no control.
     only = {key: value for key, value in values.items() if value == 0}
-    assert calibration(judged(only), GRADER, CLAIMS, problems()).controls == {}
+    assert calibration(judged(only), JUDGE, CLAIMS, problems()).controls == {}
 
 
 def test_scores_must_be_top_for_the_truth_and_low_for_the_rest() -> None:
     values = controls_judged("efcb-description", {"reference": 7.0, "other-reference": 4.9, "empty": 0}, "reverse-qa")
-    found = calibration(judged(values, "scores", 10.0), GRADER, DESCRIPTION, problems("reverse-qa"))
+    found = calibration(judged(values, "scores", 10.0), JUDGE, DESCRIPTION, problems("reverse-qa"))
     assert (found.precision, found.recall, found.in_order) == (None, None, True)
     assert [control.right for control in found.controls.values()] == [1.0, 1.0, 1.0]
     values = controls_judged("efcb-description", {"reference": 6.9, "other-reference": 5.0, "empty": 9.4}, "reverse-qa")
-    found = calibration(judged(values, "scores", 10.0), GRADER, DESCRIPTION, problems("reverse-qa"))
+    found = calibration(judged(values, "scores", 10.0), JUDGE, DESCRIPTION, problems("reverse-qa"))
     assert [control.right for control in found.controls.values()] == [0.0, 0.0, 0.0]
     assert found.in_order is False
 

@@ -45,7 +45,7 @@ def judged_run(
     run = make_run(per_cell=per_cell, samples=samples)
     manifest = dict(run.manifest) | {
         "policy": "raw@2",
-        "graders": [
+        "judges": [
             {"model": name, "parameters": "p", "source": "model",
              "settings": {"form": "scores", "scores": {"relevance": 5.0, "helpfulness": 5.0}}}
             for name in opinions
@@ -61,10 +61,10 @@ def judged_run(
         texts |= {(problem, answer_key(text)): text for text in named.values()}
     rows = [
         Judgement(
-            problem_id=problem, answer=answer, grader=grader, parameters="p", criterion=CRITERION,
+            problem_id=problem, answer=answer, judge=judge, parameters="p", criterion=CRITERION,
             values=dict(zip(("relevance", "helpfulness"), opinion(problem, text), strict=True)),
         )
-        for grader, opinion in opinions.items()
+        for judge, opinion in opinions.items()
         for (problem, answer), text in texts.items()
     ]  # fmt: skip
     return replace(run, manifest=manifest, judgements=rows)
@@ -145,19 +145,19 @@ def test_a_text_without_judgement_lowers_the_share_not_the_mean(run: LoadedRun) 
         row.model_copy(update={"values": {}, "fault": "no"}) if row.answer == answer else row for row in run.judgements
     ]
     judged = section(replace(run, judgements=faulty, judgements_missing={("a/judge", "p", CRITERION): 3}))
-    assert judged.graders[0].unreadable >= 1
-    assert judged.graders[0].missing == 3
+    assert judged.judges[0].unreadable >= 1
+    assert judged.judges[0].missing == 3
 
 
 def test_controls_show_whether_a_judge_can_be_believed(run: LoadedRun) -> None:
-    [grader] = section(run).graders
-    assert grader.control_problems == 72
-    assert list(grader.controls) == ["reference", "reference-twice", "other-reference", "empty"]
-    assert grader.controls["empty"].mean == 0.0
-    assert grader.controls["empty"].separation == 1.0
-    assert grader.controls["empty"].reference_above == 1.0
-    assert grader.controls["reference"].separation is None
-    assert grader.in_order is False  # it looks at lengths
+    [judge] = section(run).judges
+    assert judge.control_problems == 72
+    assert list(judge.controls) == ["reference", "reference-twice", "other-reference", "empty"]
+    assert judge.controls["empty"].mean == 0.0
+    assert judge.controls["empty"].separation == 1.0
+    assert judge.controls["empty"].reference_above == 1.0
+    assert judge.controls["reference"].separation is None
+    assert judge.in_order is False  # it looks at lengths
     references = {problem.id: problem.reference for problem in run.problems}
 
     def knowing(problem: str, text: str) -> tuple[float, float]:
@@ -167,8 +167,8 @@ def test_controls_show_whether_a_judge_can_be_believed(run: LoadedRun) -> None:
         return (5.0, 5.0) if text == own else (3.0, 3.0) if own in text else (1.0, 0.5)
 
     good = section(judged_run({"k/judge": knowing}))
-    assert good.graders[0].in_order is True
-    assert good.graders[0].controls["other-reference"].separation == 1.0
+    assert good.judges[0].in_order is True
+    assert good.judges[0].controls["other-reference"].separation == 1.0
     warnings = summarise(run).warnings
     assert any("does not rate the controls in the order" in text for text in warnings)
 
@@ -180,22 +180,22 @@ def test_a_random_judge_fails_and_is_marked_in_every_table_and_export() -> None:
 
     run = judged_run({"r/judge": random_opinion})
     judged = section(run)
-    [grader] = judged.graders
-    assert grader.state == "failed"
-    assert "reference judged correctly in" in grader.reason
+    [judge] = judged.judges
+    assert judge.state == "failed"
+    assert "reference judged correctly in" in judge.reason
     [line] = decision_failures([judged])
-    assert grader.reason in line
+    assert judge.reason in line
     summary = summarise(run)
-    assert sum(grader.reason in text for text in summary.warnings) == 1
+    assert sum(judge.reason in text for text in summary.warnings) == 1
     scored = [table for table in caret_score_tables(judged) if table.title.startswith("Judge scores")]
     assert scored
     assert all("(!)" in row[1].text for table in scored for row in table.rows)
     lines = [row for row in csv.DictReader(io.StringIO(to_csv(summary))) if row["metric"] == f"{CRITERION}:total"]
     assert lines
-    assert all(grader.reason in row["note"] for row in lines if not row["scope"].startswith("control"))
+    assert all(judge.reason in row["note"] for row in lines if not row["scope"].startswith("control"))
     [written] = json.loads(to_json(summary))["judged"]
-    assert written["graders"][0]["state"] == "failed"
-    assert all(grader.reason in column["refused"] for column in written["columns"])
+    assert written["judges"][0]["state"] == "failed"
+    assert all(judge.reason in column["refused"] for column in written["columns"])
     assert all("(!)" in json.dumps(chart) for chart in (overall_scores(judged), score_map(judged)))
 
     references = {problem.id: problem.reference for problem in run.problems}
@@ -204,40 +204,40 @@ def test_a_random_judge_fails_and_is_marked_in_every_table_and_export() -> None:
         return (5.0, 5.0) if text == references[problem] else (1.0, 1.0)
 
     good = section(judged_run({"k/judge": knowing}))
-    assert good.graders[0].state == "accepted"
+    assert good.judges[0].state == "accepted"
     assert not any(column.refused for column in good.columns)
     assert not [*decision_failures([good])]
 
 
-def test_several_graders_their_mean_and_how_they_agree() -> None:
+def test_several_judges_their_mean_and_how_they_agree() -> None:
     def stricter(problem: str, text: str) -> tuple[float, float]:
         relevance, helpfulness = length_counts(problem, text)
         return max(0.0, relevance - 1), helpfulness
 
     judged = section(judged_run({"a/judge": length_counts, "b/judge": stricter}))
-    assert {column.grader for column in judged.columns} == {"all graders"}
-    assert {column.grader for column in judged.by_grader} == {"a/judge", "b/judge"}
+    assert {column.judge for column in judged.columns} == {"all judges"}
+    assert {column.judge for column in judged.by_judge} == {"a/judge", "b/judge"}
     values = {
-        column.grader: column.overall.scores["total"].value
-        for column in (*judged.columns, *judged.by_grader)
+        column.judge: column.overall.scores["total"].value
+        for column in (*judged.columns, *judged.by_judge)
         if column.model == "gpt-4o"
     }
-    assert values["all graders"] == pytest.approx((values["a/judge"] + values["b/judge"]) / 2)
+    assert values["all judges"] == pytest.approx((values["a/judge"] + values["b/judge"]) / 2)
     assert judged.alpha is not None
-    assert 0 < judged.alpha < 1  # a grader that is stricter throughout agrees less
+    assert 0 < judged.alpha < 1  # a judge that is stricter throughout agrees less
     [pair] = judged.pairs
     assert (pair.first, pair.second) == ("a/judge", "b/judge")
     assert pair.spearman is not None
     titles = [table.title for table in caret_score_tables(judged)]
     assert any("b/judge alone" in title for title in titles)
-    assert any(title.startswith("Agreement of graders") for title in titles)
+    assert any(title.startswith("Agreement of judges") for title in titles)
 
 
 def test_the_released_overall_is_the_mean_of_the_means_of_files() -> None:
     run = judged_run({"a/judge": length_counts})
     manifest = dict(run.manifest)
     settings = {"form": "final-sum", "scores": {"total": 10.0}}
-    manifest["graders"] = [{"model": "a/judge", "parameters": "p", "source": "model", "settings": settings}]
+    manifest["judges"] = [{"model": "a/judge", "parameters": "p", "source": "model", "settings": settings}]
     rows = [
         row.model_copy(update={"criterion": "devbench-paper@1", "values": {"total": sum(row.values.values())}})
         for row in run.judgements
@@ -277,7 +277,7 @@ def test_the_csv_holds_every_cell(summary: Summary) -> None:
     lines = [line for line in judge_lines(summary) if line["model"] == "gpt-4o"]
     assert len(lines) == 3 + 6 + 6 + 36
     [overall] = [line for line in lines if line["scope"] == "all" and line["metric"] == f"{CRITERION}:total"]
-    assert overall["grader"] == "a/judge"
+    assert overall["judge"] == "a/judge"
     assert 0 < float(overall["low"]) < float(overall["value"]) < float(overall["high"]) < 10
     scopes = {line["scope"] for line in judge_lines(summary)}
     assert {"control reference", "control empty"} < scopes

@@ -274,12 +274,12 @@ def test_a_run_scores_its_modes_before_the_judge_decides_about_what_passed(tmp_p
     prices = tmp_path / "prices.toml"
     prices.write_text(PRICES)
     arguments = (
-        "instructed", "-m", "m=fake/a", "-m", "grader=fake/j", "--prompt", "chat", "--instruction", "shown,none",
+        "instructed", "-m", "m=fake/a", "-m", "judge=fake/j", "--prompt", "chat", "--instruction", "shown,none",
         "--no-html", "-o", folder.path,
     )  # fmt: skip
     forecast = json.loads(run(*arguments, "--prices", prices, "--dry-run", "--json").stdout)
     assert [row["instruction"] for row in forecast["models"]] == [None, "none@1"]
-    assert forecast["graders"][0]["to_ask"] == 2 * 48 + 3 * 48  # all answers as if they passed, and the controls
+    assert forecast["judges"][0]["to_ask"] == 2 * 48 + 3 * 48  # all answers as if they passed, and the controls
     assert models.asked == []
     done = run(*arguments, "--json")
     assert done.exit_code == 0, done.stderr

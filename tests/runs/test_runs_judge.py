@@ -53,7 +53,7 @@ def judge(folder: RunFolder, *clients: FakeClient, **options: Any) -> JudgingRes
     return judge_part(folder, part, [(client.name, client) for client in clients], settings, sampling)
 
 
-def grader(reply: Reply | Callable[[ModelRequest, int], Reply] = GOOD, **options: Any) -> FakeClient:
+def judge_client(reply: Reply | Callable[[ModelRequest, int], Reply] = GOOD, **options: Any) -> FakeClient:
     return FakeClient(reply if callable(reply) else lambda _request, _sample: reply, **options)
 
 
@@ -62,7 +62,7 @@ def test_a_text_is_judged_once_whoever_wrote_it(tmp_path: Path, make_problem: Ma
     folder = make_run(tmp_path, problems, [RIGHT, WRONG, f"```python\n{RIGHT}\n```", RIGHT])
     add(folder, problems, [WRONG, WRONG], "another")
     add(folder, problems, ["    ...\n"], "stub")
-    client = grader()
+    client = judge_client()
     result = judge(folder, client)
     assert (result.completions, result.texts, result.judged) == (12, 4, 4)
     assert result.complete
@@ -78,9 +78,9 @@ def test_a_text_is_judged_once_whoever_wrote_it(tmp_path: Path, make_problem: Ma
 def test_what_is_there_is_not_asked_again(tmp_path: Path, make_problem: MakeProblem) -> None:
     problem = make_problem()
     folder = make_run(tmp_path, [problem], [RIGHT])
-    judge(folder, grader())
+    judge(folder, judge_client())
     before = folder.judgements_path.read_bytes()
-    again = grader()
+    again = judge_client()
     assert judge(folder, again).complete
     assert again.asked == []
     assert folder.judgements_path.read_bytes() == before
@@ -92,16 +92,16 @@ def test_what_is_there_is_not_asked_again(tmp_path: Path, make_problem: MakeProb
     assert len(list(folder.judgements())) == 6
 
 
-def test_other_settings_make_another_grader(tmp_path: Path, make_problem: MakeProblem) -> None:
+def test_other_settings_make_another_judge(tmp_path: Path, make_problem: MakeProblem) -> None:
     folder = make_run(tmp_path, [make_problem()], [RIGHT])
-    judge(folder, grader())
-    judge(folder, grader(), sampling=Sampling(max_tokens=100))
-    judge(folder, grader(identity={"weights": "other"}))
-    judge(folder, grader("Score: 7"), criterion=get_criterion("devbench-paper"))
-    graders = folder.manifest().graders
-    assert len({info.parameters for info in graders}) == 4
-    assert {row.parameters for row in folder.judgements()} == {info.parameters for info in graders}
-    assert graders[0].settings["scores"] == {"relevance": 5.0, "helpfulness": 5.0}
+    judge(folder, judge_client())
+    judge(folder, judge_client(), sampling=Sampling(max_tokens=100))
+    judge(folder, judge_client(identity={"weights": "other"}))
+    judge(folder, judge_client("Score: 7"), criterion=get_criterion("devbench-paper"))
+    judges = folder.manifest().judges
+    assert len({info.parameters for info in judges}) == 4
+    assert {row.parameters for row in folder.judgements()} == {info.parameters for info in judges}
+    assert judges[0].settings["scores"] == {"relevance": 5.0, "helpfulness": 5.0}
 
 
 def test_nothing_and_errors_in_place_of_a_completion(tmp_path: Path, make_problem: MakeProblem) -> None:
@@ -122,7 +122,7 @@ def test_nothing_and_errors_in_place_of_a_completion(tmp_path: Path, make_proble
 def test_controls_are_judged_beside_the_completions(tmp_path: Path, make_problem: MakeProblem) -> None:
     problems = [make_problem(str(number), reference=f"    return {number}\n") for number in range(3)]
     folder = make_run(tmp_path, problems, ["    return 1\n"])
-    client = grader()
+    client = judge_client()
     result = judge(folder, client, control_problems=2)
     # Each of three problems has its completion's text; two have four controls, one of which may be that text.
     assert 3 + 6 <= result.texts <= 3 + 8
@@ -143,7 +143,7 @@ def test_an_answer_that_cannot_be_read_is_asked_again_then_missing(tmp_path: Pat
             return "4/5"
         return GOOD if said[text] == 3 else '{"relevance": 6, "helpfulness": 3}'
 
-    client = grader(reply)
+    client = judge_client(reply)
     result = judge(folder, client)
     assert (result.received, result.judged, result.unreadable) == (6, 1, 1)
     assert not result.complete
@@ -151,7 +151,7 @@ def test_an_answer_that_cannot_be_read_is_asked_again_then_missing(tmp_path: Pat
     assert (rows[True].attempts, rows[True].fault) == (3, None)
     assert (rows[False].attempts, rows[False].fault) == (3, "the answer is not a JSON object")
     assert rows[False].text == "4/5"
-    better = grader()
+    better = judge_client()
     assert judge(folder, better).complete
     assert len(better.asked) == 1
     assert sorted(row.attempts for row in folder.judgements()) == [1, 3]
@@ -160,14 +160,14 @@ def test_an_answer_that_cannot_be_read_is_asked_again_then_missing(tmp_path: Pat
 
 def test_another_try_draws_with_another_seed(tmp_path: Path, make_problem: MakeProblem) -> None:
     folder = make_run(tmp_path, [make_problem()], [RIGHT])
-    client = grader("?")
+    client = judge_client("?")
     judge(folder, client, sampling=Sampling(seed=5, temperature=0))
     assert [request.sampling.seed for request in client.asked] == [5, 1005, 2005]
 
 
 def test_the_released_judge_is_asked_once(tmp_path: Path, make_problem: MakeProblem) -> None:
     folder = make_run(tmp_path, [make_problem()], [RIGHT])
-    client = grader("no idea")
+    client = judge_client("no idea")
     assert judge(folder, client, criterion=get_criterion("devbench-paper"), profile="paper").unreadable == 1
     assert len(client.asked) == 1
 
@@ -180,16 +180,16 @@ def test_failures_stand_in_a_file_and_are_asked_again(tmp_path: Path, make_probl
         two = "def two" in request.prompt.messages[-1].text  # type: ignore[union-attr]
         return failure("401: sk-abcdefghijklmnop is wrong") if two else GOOD
 
-    result = judge(folder, grader(reply), repeats=2)
+    result = judge(folder, judge_client(reply), repeats=2)
     assert (result.judged, result.failed) == (2, 2)
     missing = list(folder.missing_judgements())
     assert [(row.problem_id, row.repeat, row.kind) for row in missing] == [
         ("python/low_context/two", 0, "provider"), ("python/low_context/two", 1, "provider"),
     ]  # fmt: skip
     assert "sk-abc" not in folder.judge_errors_path.read_text()
-    judge(folder, grader(reply), repeats=2)
+    judge(folder, judge_client(reply), repeats=2)
     assert len(list(folder.missing_judgements())) == 2
-    assert judge(folder, grader(), repeats=2).complete
+    assert judge(folder, judge_client(), repeats=2).complete
     assert not folder.judge_errors_path.exists()
     assert len(list(folder.judgements())) == 4
 
@@ -210,7 +210,7 @@ def test_no_more_is_spent_than_there_is(tmp_path: Path, make_problem: MakeProble
     problems = [make_problem(str(number)) for number in range(20)]
     folder = make_run(tmp_path, problems, [RIGHT])
     price = Price(input_per_million=0, output_per_million=1000)
-    client = grader(usage=Usage(input_tokens=500, output_tokens=100), window=3)
+    client = judge_client(usage=Usage(input_tokens=500, output_tokens=100), window=3)
     sampling = Sampling(max_tokens=1000)  # at worst a dollar each, in truth ten cents
     budget = CostBudget(limit=2.5)
     result = judge(folder, client, sampling=sampling, prices={client.name: price}, budget=budget)
@@ -220,7 +220,7 @@ def test_no_more_is_spent_than_there_is(tmp_path: Path, make_problem: MakeProble
     assert result.judged == len(client.asked) == pytest.approx(result.cost * 10)
     assert {row.kind for row in folder.missing_judgements()} == {"budget"}
     assert sum(row.cost or 0 for row in folder.judgements()) == pytest.approx(result.cost)
-    judge(folder, grader(), sampling=sampling)
+    judge(folder, judge_client(), sampling=sampling)
     assert len(list(folder.judgements())) == 20
     assert not folder.judge_errors_path.exists()
 
@@ -228,7 +228,7 @@ def test_no_more_is_spent_than_there_is(tmp_path: Path, make_problem: MakeProble
 def test_the_tries_before_are_paid_too(tmp_path: Path, make_problem: MakeProblem) -> None:
     folder = make_run(tmp_path, [make_problem()], [RIGHT])
     price = Price(input_per_million=1, output_per_million=1)
-    client = grader("?", usage=Usage(input_tokens=500_000, output_tokens=500_000))
+    client = judge_client("?", usage=Usage(input_tokens=500_000, output_tokens=500_000))
     assert judge(folder, client, prices={client.name: price}).cost == pytest.approx(3.0)
     assert next(folder.judgements()).cost == pytest.approx(3.0)
 
@@ -240,14 +240,14 @@ def test_what_may_have_been_charged_is_spent(tmp_path: Path, make_problem: MakeP
     for reply, spent in ((GOOD, 2.0), (failure("late", "timeout"), 2.0), (failure(), 0.0)):
         folder = make_run(tmp_path / f"{spent} {reply}"[:20], problems, [RIGHT])
         budget = CostBudget(limit=2.5)
-        client = grader(lambda _request, _sample, reply=reply: reply)  # type: ignore[misc]
+        client = judge_client(lambda _request, _sample, reply=reply: reply)  # type: ignore[misc]
         judge(folder, client, sampling=sampling, prices={client.name: price}, budget=budget)
         assert budget.spent == pytest.approx(spent)
 
 
 def test_without_a_price_no_cost_is_claimed(tmp_path: Path, make_problem: MakeProblem) -> None:
     folder = make_run(tmp_path, [make_problem()], [RIGHT])
-    judge(folder, grader(usage=Usage(input_tokens=5, output_tokens=5)))
+    judge(folder, judge_client(usage=Usage(input_tokens=5, output_tokens=5)))
     assert [row.cost for row in folder.judgements()] == [None]
 
 
@@ -255,12 +255,12 @@ def test_what_an_unreadable_answer_cost_stays_spent(tmp_path: Path, make_problem
     folder = make_run(tmp_path, [make_problem()], [RIGHT])
     price = Price(input_per_million=1, output_per_million=1)
     for runs in (1, 2):
-        client = grader("?", usage=Usage(input_tokens=500_000, output_tokens=500_000))
+        client = judge_client("?", usage=Usage(input_tokens=500_000, output_tokens=500_000))
         assert judge(folder, client, prices={client.name: price}).cost == pytest.approx(3.0)
         assert sum(row.cost or 0 for row in folder.judgements()) == pytest.approx(3.0 * runs)
 
 
-def test_a_grader_that_cannot_be_asked(tmp_path: Path, make_problem: MakeProblem) -> None:
+def test_a_judge_that_cannot_be_asked(tmp_path: Path, make_problem: MakeProblem) -> None:
     class Locked(FakeClient):
         def submit(self, requests: Any) -> Any:
             yield next(iter(super().submit(requests)))
@@ -271,13 +271,13 @@ def test_a_grader_that_cannot_be_asked(tmp_path: Path, make_problem: MakeProblem
     assert (result.judged, result.failed, result.complete) == (1, 2, False)
     assert result.complaint(folder).startswith("2 judgements did not come; HTTP 401 for Bearer [redacted]; the same")
     assert {row.message for row in folder.missing_judgements()} == {"not asked: HTTP 401 for Bearer [redacted]"}
-    assert judge(folder, grader()).complete
+    assert judge(folder, judge_client()).complete
     assert not folder.judge_errors_path.exists()
 
 
 def test_without_completions_nothing_is_asked(tmp_path: Path, make_problem: MakeProblem) -> None:
     folder = make_run(tmp_path, [make_problem()], [])
-    client = grader()
+    client = judge_client()
     with pytest.raises(DataError, match="holds no completion to judge"):
         judge(folder, client, control_problems=1)
     assert client.asked == []
@@ -286,13 +286,13 @@ def test_without_completions_nothing_is_asked(tmp_path: Path, make_problem: Make
 def test_what_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:
     folder = make_run(tmp_path, [make_problem()], [RIGHT])
     with pytest.raises(ValueError, match="occurs twice"):
-        judge(folder, grader(), grader())
+        judge(folder, judge_client(), judge_client())
     with pytest.raises(ValueError, match="takes no conversations"):
-        judge(folder, grader(accepts=["fill"]))
+        judge(folder, judge_client(accepts=["fill"]))
     with pytest.raises(ValueError, match="no price is known for fake/model"):
-        judge(folder, grader(), budget=CostBudget(limit=1.0))
+        judge(folder, judge_client(), budget=CostBudget(limit=1.0))
     with RowAppender(folder.judgements_path), pytest.raises(DataError, match="another caretbench"):
-        judge(folder, grader())
+        judge(folder, judge_client())
     assert not folder.judge_errors_path.exists()
 
 
@@ -309,21 +309,21 @@ def test_a_stop_in_the_middle_loses_nothing(tmp_path: Path, make_problem: MakePr
         return GOOD
 
     with pytest.raises(KeyboardInterrupt):
-        judge(folder, grader(reply))
+        judge(folder, judge_client(reply))
     with folder.judgements_path.open("ab") as stream:
         stream.write(b'{"problem_id": "9", "ans')  # what a kill leaves
-    client = grader()
+    client = judge_client()
     assert judge(folder, client).complete
     assert len(client.asked) == 5
     rows: list[Judgement] = list(folder.judgements())
     assert len({row.key for row in rows}) == len(rows) == 10
 
 
-def test_several_graders_judge_for_themselves(tmp_path: Path, make_problem: MakeProblem) -> None:
+def test_several_judges_judge_for_themselves(tmp_path: Path, make_problem: MakeProblem) -> None:
     folder = make_run(tmp_path, [make_problem()], [RIGHT, WRONG])
     steps: list[tuple[str, int, int | None]] = []
-    judge(folder, grader(name="a/one"), grader(name="b/two"), report=lambda *step: steps.append(step))
-    assert sorted(row.grader for row in folder.judgements()) == ["a/one"] * 2 + ["b/two"] * 2
+    judge(folder, judge_client(name="a/one"), judge_client(name="b/two"), report=lambda *step: steps.append(step))
+    assert sorted(row.judge for row in folder.judgements()) == ["a/one"] * 2 + ["b/two"] * 2
     assert [step for step in steps if step[1] == 0] == [
         ("judged by a/one, devbench-quality", 0, 2), ("judged by b/two, devbench-quality", 0, 2),
     ]  # fmt: skip
@@ -332,7 +332,7 @@ def test_several_graders_judge_for_themselves(tmp_path: Path, make_problem: Make
 def test_what_the_judge_is_sent_is_blind(tmp_path: Path, make_problem: MakeProblem) -> None:
     problem = make_problem(reference="    return REFERENCE\n", hidden="\nassert HIDDEN\n")
     folder = make_run(tmp_path, [problem], [RIGHT], model="secret-model")
-    client = grader()
+    client = judge_client()
     judge(folder, client)
     [request] = client.asked
     sent = json.dumps(request.model_dump(mode="json"))

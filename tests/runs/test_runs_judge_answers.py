@@ -58,7 +58,7 @@ def kind(request: ModelRequest) -> str:
 
 
 def honest(request: ModelRequest, _sample: int) -> Reply:
-    """A grader that compares texts letter by letter."""
+    """A judge that compares texts letter by letter."""
     return agreeing(said(request))
 
 
@@ -217,16 +217,16 @@ def test_a_stop_between_the_steps_loses_nothing(tmp_path: Path) -> None:
 def test_the_second_step_belongs_to_the_first(tmp_path: Path) -> None:
     folder = make_run(tmp_path, [question_problem("reverse-qa-hallu", "cache")], {"m": ["It sells shoes"]})
 
-    def kind_grader(request: ModelRequest, sample: int) -> Reply:
+    def kind_judge(request: ModelRequest, sample: int) -> Reply:
         return '{"verdict": "supported_by_text"}' if kind(request) == "support" else honest(request, sample)
 
     judge(folder)
-    judge(folder, kind_grader, changed={"temperature": 0.7})
-    rows = list(JudgedAnswers.from_folder(folder).rows(by_grader=True))
+    judge(folder, kind_judge, changed={"temperature": 0.7})
+    rows = list(JudgedAnswers.from_folder(folder).rows(by_judge=True))
     assert sorted(row.value or 0.0 for row in rows) == [0.0, 1.0]
-    assert len({row.grader for row in rows}) == 2
+    assert len({row.judge for row in rows}) == 2
     [together] = JudgedAnswers.from_folder(folder).rows()
-    assert (together.grader, together.value) == ("all graders", 0.5)
+    assert (together.judge, together.value) == ("all judges", 0.5)
 
 
 # --- what is missing --------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def test_out_of_range_is_asked_again_and_then_missing(tmp_path: Path) -> None:
     assert {request.sampling.temperature for request in client.asked} == {0.0}
 
 
-def test_two_graders_count_where_both_judged(tmp_path: Path) -> None:
+def test_two_judges_count_where_both_judged(tmp_path: Path) -> None:
     folder = make_run(
         tmp_path, [question_problem("reverse-qa", change) for change in CHANGES], {"m": [GOOD]}, profile="paper"
     )
@@ -257,7 +257,7 @@ def test_two_graders_count_where_both_judged(tmp_path: Path) -> None:
     judge(folder, lambda request, _sample: failure() if "flags" in said(request) or "--json" in said(request) else "8",
           name="fake/b")  # fmt: skip
     assert [row.value for row in rows_of(folder).values()] == [6.0, None, 6.0]
-    assert {row.grader for row in JudgedAnswers.from_folder(folder).rows(by_grader=True)} == {"fake/a", "fake/b"}
+    assert {row.judge for row in JudgedAnswers.from_folder(folder).rows(by_judge=True)} == {"fake/a", "fake/b"}
 
 
 def test_what_a_judge_sees_may_be_the_suites_word(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The released completions of one model, judged by a grader of ours: how many calls that takes."""
+"""The released completions of one model, judged by a judge of ours: how many calls that takes."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def test_nine_thousand_completions_take_2390_judgements(tmp_path: Path, devbench
     [column] = judged.columns
     assert (column.samples, column.judged, column.overall.scores["total"].problems) == (9000, 9000, 1800)
     assert len(column.strata["language / category"]) == 36
-    [grader] = judged.graders
-    assert (grader.texts, grader.unreadable, grader.control_problems) == (2390, 0, 0)
+    [judge] = judged.judges
+    assert (judge.texts, judge.unreadable, judge.control_problems) == (2390, 0, 0)

@@ -30,7 +30,7 @@ from tests.support.rule_judges import between
 FUNCTIONS = 20
 Asked = tuple[str, str, str]
 """Instruction, reference and judged text of a prompt."""
-Grader = Callable[[Asked, int], str]
+Judging = Callable[[Asked, int], str]
 
 
 def asked(request: Recorded) -> Asked:
@@ -88,10 +88,10 @@ def folder(tmp_path: Path, suite: Suite) -> RunFolder:
     return found
 
 
-def judge(folder: RunFolder, grader: Grader, *arguments: str) -> tuple[Result, ModelServer]:
-    """Run the verb ``judge`` with a grader behind a socket; every problem has controls."""
-    with ModelServer(answer=lambda request, choice: grader(asked(request), choice)) as server:
-        words = ["judge", str(folder.path), "-m", "grader=openai/gpt-4o-mini", "--base-url", f"{server.url}/v1"]
+def judge(folder: RunFolder, answer: Judging, *arguments: str) -> tuple[Result, ModelServer]:
+    """Run the verb ``judge`` with a judge behind a socket; every problem has controls."""
+    with ModelServer(answer=lambda request, choice: answer(asked(request), choice)) as server:
+        words = ["judge", str(folder.path), "-m", "judge=openai/gpt-4o-mini", "--base-url", f"{server.url}/v1"]
         result = CliRunner().invoke(cli.app, [*words, *arguments, "--no-html"])
     return result, server
 
@@ -120,17 +120,17 @@ def test_a_judge_that_is_always_right(folder: RunFolder) -> None:
     assert done.exit_code == 0, (done.stderr, done.exception)
     assert "PREFIX" not in str(server.requests[0].body)
     [scores] = folder_caret_scores(folder)
-    [grader] = scores.decisions
-    assert {name: (one.expected, one.right, one.problems) for name, one in grader.controls.items()} == {
+    [judged] = scores.decisions
+    assert {name: (one.expected, one.right, one.problems) for name, one in judged.controls.items()} == {
         "reference": ("yes", 1.0, 40), "other-variant": ("no", 1.0, 40), "empty": ("no", 1.0, 40),
     }  # fmt: skip
-    assert (grader.known.agreement, grader.known.precision, grader.known.recall) == (1.0, 1.0, 1.0)
-    assert grader.known.decisions == 120
+    assert (judged.known.agreement, judged.known.precision, judged.known.recall) == (1.0, 1.0, 1.0)
+    assert judged.known.decisions == 120
     # The model wrote loops: half of its answers follow their instruction, by the predicate and by the judge.
-    assert (grader.predicate.decisions, grader.predicate.agreement) == (40, 1.0)
+    assert (judged.predicate.decisions, judged.predicate.agreement) == (40, 1.0)
     [column] = scores.columns
     assert (column.samples, column.judged, column.overall.scores["total"].value) == (40, 40, 0.5)
-    assert (grader.state, grader.rounds) == ("accepted", ())
+    assert (judged.state, judged.rounds) == ("accepted", ())
     assert "Controls of decisions, c3-instruction@1" in done.stdout
     assert len(server.requests) == 40 + 120
 
@@ -140,20 +140,20 @@ def test_a_judge_that_always_says_yes_fails(folder: RunFolder) -> None:
     assert done.exit_code == 1
     assert "fails its controls: other-variant judged correctly in 0 of 40" in done.stderr
     [scores] = folder_caret_scores(folder)
-    [grader] = scores.decisions
-    assert (grader.known.agreement, grader.known.precision, grader.known.recall) == pytest.approx((1 / 3, 1 / 3, 1.0))
-    assert (grader.predicate.agreement, grader.predicate.precision, grader.predicate.recall) == (0.5, 0.5, 1.0)
-    assert grader.state == "failed"
+    [judged] = scores.decisions
+    assert (judged.known.agreement, judged.known.precision, judged.known.recall) == pytest.approx((1 / 3, 1 / 3, 1.0))
+    assert (judged.predicate.agreement, judged.predicate.precision, judged.predicate.recall) == (0.5, 0.5, 1.0)
+    assert judged.state == "failed"
 
 
 def test_a_judge_with_one_mistake_in_ten(folder: RunFolder, suite: Suite) -> None:
     places = controls(suite)
 
-    def grader(question: Asked, _choice: int) -> str:
+    def answer(question: Asked, _choice: int) -> str:
         wrong = question in places and places[question][1] % 10 == 0
         return tagged(is_followed(question[0], question[2]) is not wrong)
 
-    done, _ = judge(folder, grader)
+    done, _ = judge(folder, answer)
     assert done.exit_code == 0, done.stderr
     planted = [name for name, number in places.values() if number % 10 == 0]
     missed, alarms = planted.count("reference"), len(planted) - planted.count("reference")
@@ -170,20 +170,20 @@ def test_malformed_answers_are_asked_again_and_count_apart(folder: RunFolder, su
     places = controls(suite)
     tries: dict[Asked, int] = {}
 
-    def grader(question: Asked, choice: int) -> str:
+    def answer(question: Asked, choice: int) -> str:
         tries[question] = tries.get(question, 0) + 1
         number = places[question][1] if question in places else 1
         if number % 10 == 0 or (number % 10 == 5 and tries[question] == 1):
             return ["yes", "[JUDGMENT]maybe[/JUDGMENT]", tagged(True) + tagged(False)][number % 3]
         return right(question, choice)
 
-    done, _ = judge(folder, grader)
+    done, _ = judge(folder, answer)
     assert done.exit_code == 1
     assert "12 judgements could not be read" in done.stderr
     [scores] = folder_caret_scores(folder)
     [found] = scores.decisions
     assert (found.known.decisions, found.known.agreement) == (108, 1.0)
-    assert (scores.graders[0].unreadable, scores.graders[0].tried_again) == (12, 24)
+    assert (scores.judges[0].unreadable, scores.judges[0].tried_again) == (12, 24)
     rows = [row for row in folder.judgements() if row.fault]
     assert {row.fault for row in rows} == {
         "the answer has no tagged yes or no", "a tag of the decision is not around a yes or no",
@@ -195,11 +195,11 @@ def test_malformed_answers_are_asked_again_and_count_apart(folder: RunFolder, su
 def test_ten_rounds_give_a_table_of_agreement(folder: RunFolder, suite: Suite) -> None:
     places = controls(suite)
 
-    def grader(question: Asked, choice: int) -> str:
+    def answer(question: Asked, choice: int) -> str:
         wrong = question in places and places[question][1] % 10 == choice
         return tagged(is_followed(question[0], question[2]) is not wrong)
 
-    done, _ = judge(folder, grader, "--repeats", "10")
+    done, _ = judge(folder, answer, "--repeats", "10")
     assert done.exit_code == 0, done.stderr
     [scores] = folder_caret_scores(folder)
     [found] = scores.decisions

@@ -33,9 +33,9 @@ def reply(request, sample):
 
 print("ready", flush=True)
 with folder.locked():
-    graders = [(name, FakeClient(reply, name=name)) for name in "ab"]
+    judges = [(name, FakeClient(reply, name=name)) for name in "ab"]
     part = CriterionProblems(criterion("devbench-quality"), tuple(folder.problems()))
-    judge_part(folder, part, graders, JudgingSettings(policy("raw"), control_problems=0))
+    judge_part(folder, part, judges, JudgingSettings(policy("raw"), control_problems=0))
 """
 TEXTS, KILLS = 40, 6
 

@@ -337,16 +337,16 @@ def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
         check_resumable(folder, manifest("paper", "a"))
 
 
-def test_the_graders_of_a_judged_run_stay_when_it_is_scored_again(tmp_path: Path) -> None:
-    def manifest(*graders: str) -> Manifest:
+def test_the_judges_of_a_judged_run_stay_when_it_is_scored_again(tmp_path: Path) -> None:
+    def manifest(*judges: str) -> Manifest:
         return Manifest.model_validate(
             {"suite": "efcb", "data": DataInfo(name="d", hash="h", problems=1, selected=1), "policy": "raw@2",
-             "profile": "default", "graders": [ModelInfo(model=name, source="model") for name in graders]}
+             "profile": "default", "judges": [ModelInfo(model=name, source="model") for name in judges]}
         )  # fmt: skip
 
     folder = RunFolder(tmp_path)
     folder.write_manifest(manifest("g"))
-    assert [info.model for info in check_resumable(folder, manifest()).graders] == ["g"]
+    assert [info.model for info in check_resumable(folder, manifest()).judges] == ["g"]
 
 
 def test_a_pass_that_may_be_faked_is_flagged_and_still_a_pass(tmp_path: Path, make_problem: MakeProblem) -> None:

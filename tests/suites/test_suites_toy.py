@@ -261,7 +261,7 @@ def test_recorded_answers_are_scored_and_compared(verb: LoadedRun, ran: Path, wo
 def test_a_judge_is_asked_by_its_own_criterion(verb: LoadedRun, ran: Path) -> None:
     with ModelServer([], answer=json.dumps({"reasoning": "short", "brevity": 5})) as server:
         verb(
-            "judge", ran.name, "-m", "grader=openai/gpt-4o-mini", "--base-url", f"{server.url}/v1",
+            "judge", ran.name, "-m", "judge=openai/gpt-4o-mini", "--base-url", f"{server.url}/v1",
             "--criterion", "toy-brevity", "--no-controls",
         )  # fmt: skip
         assert "How short is the inserted text" in json.dumps(server.requests[0].body)

@@ -1,4 +1,4 @@
-"""Graders of answers to questions that judge by a rule: from what they are sent to what they say."""
+"""Judges of answers to questions that judge by a rule: from what they are sent to what they say."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def _judged(text: str, *, contrary: bool) -> str:
 
 
 def rating(rule: Callable[[str, str, bool], float], verdict: Callable[[str, str], str]) -> Callable[[str], str]:
-    """A grader of every criterion from two rules.
+    """A judge of every criterion from two rules.
 
     Args:
         rule: From reference, answer, and whether the answer is shown first, to a score from 0 to 10.
         verdict: From a statement and the sources to the verdict on it.
     """
 
-    def grader(text: str) -> str:
+    def judge(text: str) -> str:
         about = kind_of(text)
         if about == "claims":
             return _judged(text, contrary=False)
@@ -96,7 +96,7 @@ def rating(rule: Callable[[str, str, bool], float], verdict: Callable[[str, str]
         names = ("equivalence",) if about == "masked" else ("intent", "scope", "key_facts", "title")
         return json.dumps({"reasoning": "so"} | dict.fromkeys(names, value))
 
-    return grader
+    return judge
 
 
 def constant(value: float, word: str = "supported_by_text") -> Callable[[str], str]:

@@ -145,7 +145,7 @@ def test_without_a_usable_seed_there_are_no_examples(tmp_path: Path) -> None:
     [
         (["-m", "generator=openai/x"], "-m seeder="),
         (["-m", "seeder=openai/x", "--share", "line=1"], "--share"),
-        (["-m", "grader=openai/x"], "grader"),
+        (["-m", "judge=openai/x"], "judge"),
         (["-m", "openai/x", "-m", "openai/y"], "one model"),
     ],
 )

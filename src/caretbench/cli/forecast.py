@@ -27,9 +27,7 @@ def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -
                 "absent": forecast.absent,
                 "models": [asdict(row) for row in forecast.models],
                 "typing": [asdict(row) for row in forecast.typing],
-                "graders": [
-                    {"grader": one.grader, "folder": one.folder} | one.row._asdict() for one in forecast.judges
-                ],
+                "judges": [{"judge": one.judge, "folder": one.folder} | one.row._asdict() for one in forecast.judges],
             }
         )
         return
@@ -104,11 +102,11 @@ def _print_typing(rows: Sequence[TypingForecast]) -> None:
 def _print_judges(judges: Sequence[JudgeForecast]) -> None:
     if not judges:
         return
-    header = ("grader", "folder", "judgements, at most", "stored", "to ask", "tokens in", "tokens out, at most",
+    header = ("judge", "folder", "judgements, at most", "stored", "to ask", "tokens in", "tokens out, at most",
               "cost, expected", "cost, at most")  # fmt: skip
     rows = [
         (
-            one.grader, one.folder, str(one.row.judgements), str(one.row.stored), str(one.row.to_ask),
+            one.judge, one.folder, str(one.row.judgements), str(one.row.stored), str(one.row.to_ask),
             f"{one.row.input_tokens:,}", f"{one.row.worst_output_tokens:,}", _dollars(one.row.expected_cost),
             _dollars(one.row.worst_cost),
         )
@@ -144,12 +142,12 @@ def print_judging_forecast(
         print_json(rows)
         return
     header = (
-        "grader", "criterion", "completions", "texts", "judgements", "stored", "to ask", "tokens in, about",
+        "judge", "criterion", "completions", "texts", "judgements", "stored", "to ask", "tokens in, about",
         "tokens out, at most", "cost, expected", "cost, at most",
     )  # fmt: skip
     lines = [
         (
-            row["grader"], row["criterion"], str(row["completions"]), str(row["distinct_texts"]),
+            row["judge"], row["criterion"], str(row["completions"]), str(row["distinct_texts"]),
             str(row["judgements"]), str(row["stored"]), str(row["to_ask"]), f"{row['input_tokens']:,}",
             f"{row['worst_output_tokens']:,}", _dollars(row["expected_cost"]), _dollars(row["worst_cost"]),
         )

@@ -137,22 +137,22 @@ def judge(
 
 
 def _judges_by_name(options: Sequence[str], *, required: bool = True) -> dict[str, str]:
-    """Return specs by name of the judge; ``grader=SPEC`` and ``SPEC`` have their spec as name.
+    """Return specs by name of the judge; ``judge=SPEC`` and ``SPEC`` have their spec as name.
 
     Raises:
         UsageError: there is no judge, a name is not a model's, or a name occurs twice.
     """
-    from caretbench.runs.plans.roles import GRADER_ROLE, group_by_role
+    from caretbench.runs.plans.roles import JUDGE_ROLE, group_by_role
 
-    graders: dict[str, str] = {}
-    named = group_by_role(options, [GRADER_ROLE])
-    for name, spec, _ in (*named.get(None, ()), *named.get(GRADER_ROLE, ())):
-        if name in graders:
+    judges: dict[str, str] = {}
+    named = group_by_role(options, [JUDGE_ROLE])
+    for name, spec, _ in (*named.get(None, ()), *named.get(JUDGE_ROLE, ())):
+        if name in judges:
             raise UsageError(f"-m: the judge {name} occurs twice; use --repeats to judge a text several times")
-        graders[name] = spec
-    if not graders and required:
+        judges[name] = spec
+    if not judges and required:
         raise UsageError("no judge; name one: -m openai/o3-mini, for example")
-    return graders
+    return judges
 
 
 def _finish(

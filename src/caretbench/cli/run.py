@@ -41,11 +41,11 @@ def run(
             "--model",
             "-m",
             metavar="SPEC",
-            help="Model: PROVIDER/MODEL or NAME=PROVIDER/MODEL. grader=PROVIDER/MODEL adds a judge. May be repeated.",
+            help="Model: PROVIDER/MODEL or NAME=PROVIDER/MODEL. judge=PROVIDER/MODEL adds a judge. May be repeated.",
             rich_help_panel=SAMPLING,
         ),
     ] = None,
-    grader_base_url: Annotated[
+    judge_base_url: Annotated[
         str | None,
         typer.Option(help="Address of the judges' provider. Default: the provider's own.", rich_help_panel=JUDGING),
     ] = None,
@@ -100,9 +100,9 @@ def run(
             raise UsageError("--project: give it without --data, and with the name of one suite")
         options["data"] = str(_build_project(target, project, quiet=as_json))
     config = (
-        _config_from_file(source, model, grader_base_url, options, command_line)
+        _config_from_file(source, model, judge_base_url, options, command_line)
         if source
-        else _config_from_options(target, model, grader_base_url, options)
+        else _config_from_options(target, model, judge_base_url, options)
     )
     if detect is not None:
         config = _with_limit(config, source, detect)
@@ -164,7 +164,7 @@ def _ask_pilot(config: RunConfig, source: Path | None, problems: int, *, quiet: 
     from caretbench.runs.runner import run as run_plan
     from caretbench.runs.suite_budgets import with_limits
 
-    unscored = config.model_copy(update={"score": False, "graders": (), "minutes": None})
+    unscored = config.model_copy(update={"score": False, "judges": (), "minutes": None})
     plan = ResolvedRun.from_config(unscored, source, check_access)
     limits = {place: problems for place, benchmark in enumerate(plan.benchmarks) if len(benchmark.problems) > problems}
     with StepProgress(quiet=quiet) as steps:
@@ -229,7 +229,7 @@ def _build_project(suite: str, project: str, *, quiet: bool) -> Path:
 def _config_from_file(
     path: Path,
     models: list[str] | None,
-    grader_base_url: str | None,
+    judge_base_url: str | None,
     options: dict[str, Any],
     command_line: typer.Context,
 ) -> RunConfig:
@@ -246,14 +246,14 @@ def _config_from_file(
     explicit = explicit_options(command_line, options)
     flags = {name: (OPTIONS_BY_NAME[name].flags or (f"--{name.replace('_', '-')}",))[0] for name in explicit}
     refused = [flags[name] for name in explicit if name not in OVERRIDES_RUN_FILE]
-    refused += [flag for flag, value in (("--model", models), ("--grader-base-url", grader_base_url)) if value]
+    refused += [flag for flag, value in (("--model", models), ("--judge-base-url", judge_base_url)) if value]
     if refused:
         raise UsageError(f"{', '.join(refused)}: set it in the run file instead")
     return RunConfig.load(path, **options_to_tables(explicit)["run"])
 
 
 def _config_from_options(
-    suite: str, models: list[str] | None, grader_base_url: str | None, options: dict[str, Any]
+    suite: str, models: list[str] | None, judge_base_url: str | None, options: dict[str, Any]
 ) -> RunConfig:
     """Return the configuration of command-line options.
 
@@ -261,20 +261,20 @@ def _config_from_options(
         UsageError: there is no such suite; an option is wrong.
     """
     from caretbench.runs.plans.config import ALL_SUITES, config_from_options
-    from caretbench.runs.plans.roles import GRADER_ROLE, group_by_role
+    from caretbench.runs.plans.roles import JUDGE_ROLE, group_by_role
     from caretbench.suites import load_suite
 
     if suite != ALL_SUITES:
         load_suite(suite)  # a misspelled name is reported before a missing key
-    named = group_by_role(models or (), [GRADER_ROLE])
-    graders = named.get(GRADER_ROLE, [])
-    if grader_base_url and not graders:
-        raise UsageError("--grader-base-url: there is no judge; name one: -m grader=PROVIDER/MODEL")
-    if options["base_url"] and graders and not grader_base_url:
+    named = group_by_role(models or (), [JUDGE_ROLE])
+    judges = named.get(JUDGE_ROLE, [])
+    if judge_base_url and not judges:
+        raise UsageError("--judge-base-url: there is no judge; name one: -m judge=PROVIDER/MODEL")
+    if options["base_url"] and judges and not judge_base_url:
         print_note(
-            "--base-url applies to the models under test; judges use their provider's own address, or --grader-base-url"
+            "--base-url applies to the models under test; judges use their provider's own address, or --judge-base-url"
         )
-    return config_from_options(suite, options, named.get(None, []), graders, grader_base_url)
+    return config_from_options(suite, options, named.get(None, []), judges, judge_base_url)
 
 
 def _probe(tested_model: Any) -> None:

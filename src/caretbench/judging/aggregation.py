@@ -1,4 +1,4 @@
-"""Agreement of graders with each other, with themselves, and with the known order of the controls."""
+"""Agreement of judges with each other, with themselves, and with the known order of the controls."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from caretbench.problem import Judgement
 
 TOTAL = "total"
 
-GraderKey = tuple[str, str]
-"""Name and parameters of a grader."""
+JudgeKey = tuple[str, str]
+"""Name and parameters of a judge."""
 
 TextKey = tuple[str, str]
 """Problem id and answer hash of a text."""
 
 
 class TextScores(NamedTuple):
-    """Scores of one text by one grader: mean of each score, and of their sum as ``total``; the sum of each repeat."""
+    """Scores of one text by one judge: mean of each score, and of their sum as ``total``; the sum of each repeat."""
 
     means: Mapping[str, float]
     sums: tuple[float, ...]
@@ -35,14 +35,14 @@ class TextScores(NamedTuple):
         return self.means[TOTAL]
 
 
-def scores_by_grader(judgements: Iterable[Judgement], criterion: str) -> dict[GraderKey, dict[TextKey, TextScores]]:
-    """Return the scores of every judged text under one criterion, by grader; unreadable judgements do not count."""
-    gathered: dict[GraderKey, dict[TextKey, list[Judgement]]] = defaultdict(lambda: defaultdict(list))
+def scores_by_judge(judgements: Iterable[Judgement], criterion: str) -> dict[JudgeKey, dict[TextKey, TextScores]]:
+    """Return the scores of every judged text under one criterion, by judge; unreadable judgements do not count."""
+    gathered: dict[JudgeKey, dict[TextKey, list[Judgement]]] = defaultdict(lambda: defaultdict(list))
     for row in judgements:
         if row.criterion == criterion and row.values:
-            gathered[row.grader, row.parameters][row.problem_id, row.answer].append(row)
+            gathered[row.judge, row.parameters][row.problem_id, row.answer].append(row)
     return {
-        grader: {text: _text_scores(rows) for text, rows in texts.items()} for grader, texts in sorted(gathered.items())
+        judge: {text: _text_scores(rows) for text, rows in texts.items()} for judge, texts in sorted(gathered.items())
     }
 
 
@@ -53,15 +53,15 @@ def _text_scores(rows: Sequence[Judgement]) -> TextScores:
     return TextScores(means | {TOTAL: math.fsum(sums) / len(sums)}, sums)
 
 
-def mean_over_graders(graders: Sequence[Mapping[TextKey, TextScores]]) -> dict[TextKey, TextScores]:
-    """Return the mean over graders of every text that all of them judged."""
-    if len(graders) == 1:
-        return dict(graders[0])
+def mean_over_judges(judges: Sequence[Mapping[TextKey, TextScores]]) -> dict[TextKey, TextScores]:
+    """Return the mean over judges of every text that all of them judged."""
+    if len(judges) == 1:
+        return dict(judges[0])
     # A strict judge that skipped the hard texts would raise their mean.
-    shared = set.intersection(*(set(texts) for texts in graders)) if graders else set()
+    shared = set.intersection(*(set(texts) for texts in judges)) if judges else set()
     merged = {}
     for text in sorted(shared):
-        scores = [texts[text] for texts in graders]
+        scores = [texts[text] for texts in judges]
         means = {name: math.fsum(score.means[name] for score in scores) / len(scores) for name in scores[0].means}
         merged[text] = TextScores(means, tuple(total for score in scores for total in score.sums))
     return merged
@@ -80,7 +80,7 @@ def instance_scores(
 
 
 class PairAgreement(NamedTuple):
-    """Agreement of two graders (by index): correlations of their totals over the texts that both judged."""
+    """Agreement of two judges (by index): correlations of their totals over the texts that both judged."""
 
     first: int
     second: int
@@ -89,32 +89,32 @@ class PairAgreement(NamedTuple):
     texts: int
 
 
-class GraderAgreement(NamedTuple):
-    """Agreement of all graders: Krippendorff's alpha (ordinal), and the agreement of every pair."""
+class JudgeAgreement(NamedTuple):
+    """Agreement of all judges: Krippendorff's alpha (ordinal), and the agreement of every pair."""
 
     alpha: float | None
     texts: int
     pairs: tuple[PairAgreement, ...]
 
 
-def grader_agreement(graders: Sequence[Mapping[TextKey, TextScores]]) -> GraderAgreement:
-    """Return the agreement of several graders on the same texts; texts that only one grader judged do not count."""
-    texts = sorted(set().union(*graders)) if graders else []
-    ratings = [[grader[text].total if text in grader else None for text in texts] for grader in graders]
+def judge_agreement(judges: Sequence[Mapping[TextKey, TextScores]]) -> JudgeAgreement:
+    """Return the agreement of several judges on the same texts; texts with one judge do not count."""
+    texts = sorted(set().union(*judges)) if judges else []
+    ratings = [[judge[text].total if text in judge else None for text in texts] for judge in judges]
     shared = sum(sum(row[place] is not None for row in ratings) > 1 for place in range(len(texts)))
     pairs = []
-    for first, second in combinations(range(len(graders)), 2):
-        both = [text for text in texts if text in graders[first] and text in graders[second]]
-        ours, theirs = ([graders[place][text].total for text in both] for place in (first, second))
+    for first, second in combinations(range(len(judges)), 2):
+        both = [text for text in texts if text in judges[first] and text in judges[second]]
+        ours, theirs = ([judges[place][text].total for text in both] for place in (first, second))
         linear, ranked = pearson(ours, theirs), spearman(ours, theirs)
         pairs.append(
             PairAgreement(first, second, linear and linear.coefficient, ranked and ranked.coefficient, len(both))
         )
-    return GraderAgreement(krippendorff_alpha(ratings), shared, tuple(pairs))
+    return JudgeAgreement(krippendorff_alpha(ratings), shared, tuple(pairs))
 
 
 def repeat_spread(texts: Mapping[TextKey, TextScores]) -> float | None:
-    """Return the standard deviation of a grader's sums for the same text, pooled; None without repeats."""
+    """Return the standard deviation of a judge's sums for the same text, pooled; None without repeats."""
     repeated = [scores.sums for scores in texts.values() if len(scores.sums) > 1]
     if not repeated:
         return None

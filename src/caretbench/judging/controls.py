@@ -142,7 +142,7 @@ def balanced_sample(groups: Mapping[tuple[str, ...], Sequence[Problem]], limit: 
 def control_totals(
     texts: Mapping[str, Mapping[str, str]], totals: Mapping[tuple[str, str], float]
 ) -> dict[str, list[float]]:
-    """Return a grader's totals by control, over the problems of which it judged all controls."""
+    """Return a judge's totals by control, over the problems of which it judged all controls."""
     whole = [
         problem
         for problem, named in sorted(texts.items())

@@ -100,8 +100,8 @@ def unused_mark(*texts: str) -> str:
         count += 1
 
 
-def grader_settings(criterion: Criterion, client: ModelClient, sampling: Sampling) -> dict[str, JsonValue]:
-    """Return the settings that influence a grader's answers; their hash is the ``parameters`` of its judgements."""
+def judge_settings(criterion: Criterion, client: ModelClient, sampling: Sampling) -> dict[str, JsonValue]:
+    """Return the settings that influence a judge's answers; their hash is the ``parameters`` of its judgements."""
     identity: dict[str, JsonValue] = {"model": client.name}
     # Rare fields are added only if set, so that the parameters of stored judgements do not change.
     more: dict[str, JsonValue] = {}

@@ -82,9 +82,9 @@ class LoadedRun:
     missing: Sequence[MissingSample] = ()
     """Requested samples without an answer."""
     judgements: Sequence[Judgement] = ()
-    """Judgements; the graders' texts are kept only if they list statements of answers."""
+    """Judgements; the judges' texts are kept only if they list statements of answers."""
     judgements_missing: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
-    """Number of missing judgements by grader, parameters and criterion."""
+    """Number of missing judgements by judge, parameters and criterion."""
     ratings: Sequence[HumanRating] = ()
     """Human ratings of the judged texts (``human_ratings.jsonl``)."""
     older_verdicts: int = 0
@@ -155,8 +155,8 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
 
 
 def missing_judgement_counts(folder: RunFolder) -> Counter[tuple[str, str, str]]:
-    """Return the number of missing judgements by grader, parameters and criterion."""
-    return Counter((row.grader, row.parameters, row.criterion) for row in folder.missing_judgements())
+    """Return the number of missing judgements by judge, parameters and criterion."""
+    return Counter((row.judge, row.parameters, row.criterion) for row in folder.missing_judgements())
 
 
 def read_verdicts(path: Path, version: int = GATE_VERSION) -> tuple[dict[str, str], int, dict[str, str]]:

@@ -56,7 +56,7 @@ class ModelForecast:
 class JudgeForecast(NamedTuple):
     """Forecast for one judge on one folder."""
 
-    grader: str
+    judge: str
     folder: str
     row: JudgingForecast
 

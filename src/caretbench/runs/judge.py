@@ -1,6 +1,6 @@
 """Judging stage: requests missing judgements of texts from judge models.
 
-A text is judged once for each problem, grader and repeat, whoever wrote it and however often. Judgements are appended
+A text is judged once for each problem, judge and repeat, whoever wrote it and however often. Judgements are appended
 one by one, so the stage may be killed at any moment and the same command goes on. Missing judgements are in
 ``judge_errors.jsonl``.
 """
@@ -19,7 +19,7 @@ from caretbench.files import sha256_json
 from caretbench.judging.answers import TextOf, plain_answer
 from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS, ControlTexts, default_controls
 from caretbench.judging.criteria import Criterion, CriterionProblems, get_criterion
-from caretbench.judging.prompting import grader_settings
+from caretbench.judging.prompting import judge_settings
 from caretbench.models import ModelClient, Sampling
 from caretbench.problem import AnyCompletion, CompletionKey, Profile
 from caretbench.runs.judging.judge_requests import (
@@ -179,7 +179,7 @@ def judge_part(
             first = (
                 row
                 for row in folder.judgements()
-                if (row.grader, row.parameters, row.criterion) == (name, parameters, criterion.key)
+                if (row.judge, row.parameters, row.criterion) == (name, parameters, criterion.key)
             )
             claims = second_step_judgements(first, requested, {text.problem.id: text.problem for text in texts})
             judging.judge(get_criterion(criterion.then), claims, {FIRST_STEP_FIELD: parameters})
@@ -232,23 +232,23 @@ class _JudgeAsking:
         more: Mapping[str, JsonValue] | None = None,
     ) -> str:
         """Judge the texts by one criterion; return the parameters of the judgements."""
-        settings: dict[str, Any] = grader_settings(criterion, self.client, self.sampling) | dict(more or {})
+        settings: dict[str, Any] = judge_settings(criterion, self.client, self.sampling) | dict(more or {})
         parameters = sha256_json(settings)[:16]
         _record(self.folder, ModelInfo(model=self.name, source="model", parameters=parameters, settings=settings))
         price = self.common.prices.get(self.name)
-        grader = JudgeRequests(self.folder, criterion, self.name, self.client, parameters, self.sampling, price)
+        judge = JudgeRequests(self.folder, criterion, self.name, self.client, parameters, self.sampling, price)
         step = f"judged by {self.name}, {criterion.name}"
 
         def report(added: int, tally: StageCounts) -> None:
             self.common.report(step, added, tally.requested - tally.stored)
 
-        self.result.tallies.append(grader.run(requested, self.common.budget, report))
+        self.result.tallies.append(judge.run(requested, self.common.budget, report))
         return parameters
 
 
 def _record(folder: RunFolder, info: ModelInfo) -> None:
     manifest = folder.manifest()
     # Parameters too: the same judge with another sampling is another one.
-    if (info.model, info.parameters) not in {(known.model, known.parameters) for known in manifest.graders}:
-        manifest.graders.append(info)
+    if (info.model, info.parameters) not in {(known.model, known.parameters) for known in manifest.judges}:
+        manifest.judges.append(info)
         folder.write_manifest(manifest)

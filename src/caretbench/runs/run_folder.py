@@ -85,7 +85,7 @@ class Manifest(BaseModel):
     suite: str
     data: DataInfo
     models: list[ModelInfo] = Field(default_factory=list)
-    graders: list[ModelInfo] = Field(default_factory=list)
+    judges: list[ModelInfo] = Field(default_factory=list)
     policy: str
     further_policies: list[str] = Field(default_factory=list)
     """Policies under which the same answers are scored in addition to ``policy``, by which models are compared."""
@@ -128,7 +128,7 @@ class MissingJudgement(Row):
     schema_version: Literal[1] = SCHEMA_VERSION
     problem_id: str
     answer: str
-    grader: str
+    judge: str
     parameters: str
     criterion: str
     repeat: int = 0
@@ -139,7 +139,7 @@ class MissingJudgement(Row):
     @property
     def key(self) -> JudgementKey:
         """Key of the missing judgement."""
-        return (self.problem_id, self.answer, self.grader, self.parameters, self.criterion, self.repeat)
+        return (self.problem_id, self.answer, self.judge, self.parameters, self.criterion, self.repeat)
 
 
 def absent_suites(root: Path) -> dict[str, str]:
@@ -237,7 +237,7 @@ class RunFolder:
         return (row for row in read_appended(self.errors_path, MissingSample) if not row.at)
 
     def judgements(self) -> Iterator[Judgement]:
-        """Return an iterator over the graders' judgements."""
+        """Return an iterator over the judges' judgements."""
         return read_appended(self.judgements_path, Judgement, keep_surrogates=True)
 
     def missing_judgements(self) -> Iterator[MissingJudgement]:

@@ -210,7 +210,7 @@ def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
     return manifest.model_copy(
         update={
             "models": stored.models + added,
-            "graders": [*stored.graders, *manifest.graders],
+            "judges": [*stored.judges, *manifest.judges],
             "further_policies": [*policies],
             "selections": [
                 *stored.selections,

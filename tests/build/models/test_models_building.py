@@ -266,7 +266,7 @@ def test_two_builds_do_not_ask_for_one_folder(tmp_path: Path) -> None:
     [
         (["fake/a"], r"expected ROLE=PROVIDER/MODEL; roles of build two: generator \(writes\); checker"),
         (["writer=fake/a"], "roles of build two: generator"),
-        (["grader=fake/a"], "roles of build two: generator"),
+        (["judge=fake/a"], "roles of build two: generator"),
         (["generator=fake/a", "generator=fake/b"], "the role 'generator' has a model already"),
         (["generator=nothing"], "expected PROVIDER/MODEL"),
     ],
@@ -283,7 +283,7 @@ def test_two_models_of_a_role_have_two_names() -> None:
 
 
 def test_a_role_of_a_suite_is_a_reserved_name() -> None:
-    with pytest.raises(ValueError, match="'painter', which is not reserved; reserved: grader, generator"):
+    with pytest.raises(ValueError, match="'painter', which is not reserved; reserved: judge, generator"):
         models_by_role("two", {"painter": "paints"}, [])
 
 

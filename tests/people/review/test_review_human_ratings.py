@@ -44,10 +44,10 @@ def folder(tmp_path: Path) -> RunFolder:
     answered = {row.problem_id for row in run.completions()}
     rows = [
         Judgement(
-            problem_id=problem.id, answer=answer_key(text), grader=grader, parameters="p",
+            problem_id=problem.id, answer=answer_key(text), judge=judge, parameters="p",
             criterion="devbench-quality@1", values={"relevance": relevance, "helpfulness": helpfulness}, text="",
         )
-        for grader in ("judge-a", "judge-b")
+        for judge in ("judge-a", "judge-b")
         for problem in run.problems()
         if problem.id in answered
         for text, relevance, helpfulness in ((problem.reference, 4.0, 4.0), ("one\n", 1.0, 0.0), ("two\n", 1.0, 0.0))
@@ -99,7 +99,7 @@ def test_ratings_about_another_criterion_do_not_count(folder: RunFolder, tmp_pat
 def test_a_judge_that_people_were_not_compared_with_is_named(folder: RunFolder, tmp_path: Path) -> None:
     place = reviewed(folder, tmp_path / "review", simulated=False)
     caretbench("review", "export", str(place))
-    more = [row.model_copy(update={"grader": "judge-c", "answer": answer_key("three")}) for row in folder.judgements()]
+    more = [row.model_copy(update={"judge": "judge-c", "answer": answer_key("three")}) for row in folder.judgements()]
     write_rows(folder.judgements_path, [*folder.judgements(), *more])
     shown = " ".join(caretbench("report", str(folder.path)).stdout.split())
     assert "judge-c: not validated against people" in shown

@@ -26,10 +26,10 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def judged(folder: RunFolder, **scores: list[float]) -> None:
-    """Store scores of graders for the text "one" of each problem."""
+    """Store scores of judges for the text "one" of each problem."""
     rows = [
         Judgement(
-            problem_id=problem.id, answer=answer_key("one\n"), grader=name, parameters="p",
+            problem_id=problem.id, answer=answer_key("one\n"), judge=name, parameters="p",
             criterion="devbench-quality@1", values={"relevance": score, "helpfulness": 0.0}, text="",
         )
         for name, given in scores.items()

@@ -65,7 +65,7 @@ def test_a_run_in_two_modes_with_a_judge(tmp_path: Path, monkeypatch: pytest.Mon
     done = CliRunner().invoke(
         cli.app,
         [
-            "run", "c3bench", "--select", "task=icc", "--limit", "30", "-m", "m=fake/a", "-m", "grader=fake/j",
+            "run", "c3bench", "--select", "task=icc", "--limit", "30", "-m", "m=fake/a", "-m", "judge=fake/j",
             "--instruction", "shown,none", "--baseline", "none", "--no-html", "--json", "-o", str(folder.path),
         ],
     )  # fmt: skip
@@ -83,13 +83,13 @@ def test_a_run_in_two_modes_with_a_judge(tmp_path: Path, monkeypatch: pytest.Mon
     assert effects["ICC IF, judge (!)"]["Verdict"] == "better: shown"
     judged = next(table for name, table in tables.items() if name.startswith("c3bench-judged"))
     rates = {row[0]: (row[2].partition("\n")[0], row[3].partition("\n")[0]) for row in judged["rows"]}
-    assert rates["m"] == ("100.0", "100.0 (!)")  # fewer controls than a grader must be asked about
+    assert rates["m"] == ("100.0", "100.0 (!)")  # fewer controls than a judge must be asked about
     by_predicate, by_judge = rates["m, instruction none"]
     assert by_judge == f"{by_predicate} (!)"
     assert by_predicate != "100.0"
     [scores] = summary["judged"]
-    [grader] = scores["decisions"]
-    assert all(grader["reason"] in column["refused"] for column in scores["columns"])
-    assert grader["known"]["agreement"] == grader["predicate"]["agreement"] == 1.0
+    [judge] = scores["decisions"]
+    assert all(judge["reason"] in column["refused"] for column in scores["columns"])
+    assert judge["known"]["agreement"] == judge["predicate"]["agreement"] == 1.0
     asked = {row.problem_id for row in folder.judgements()}
     assert all(identity.startswith("icc/") for identity in asked)

@@ -226,11 +226,11 @@ def test_a_model_is_asked_as_released_and_judged_as_published(
     with ModelServer(answer=reply) as server:
         run = caretbench(
             "run", "efcb", "--data", str(release), "--profile", "paper", "--select", "repository=tailscale",
-            "-m", "openai/gpt-4o-mini", "--base-url", f"{server.url}/v1", "-m", "grader=openai/gpt-4.1-nano",
-            "--grader-base-url", f"{server.url}/v1", "-o", str(tmp_path / "run"),
+            "-m", "openai/gpt-4o-mini", "--base-url", f"{server.url}/v1", "-m", "judge=openai/gpt-4.1-nano",
+            "--judge-base-url", f"{server.url}/v1", "-o", str(tmp_path / "run"),
             CARETBENCH_CACHE=str(tmp_path / "cache"),
         )  # fmt: skip
-    assert run.returncode in (0, 1), run.stderr  # 1: this grader does not pass its controls
+    assert run.returncode in (0, 1), run.stderr  # 1: this judge does not pass its controls
     sent = [request.body["messages"] for request in server.requests if request.body]
     shown = {
         tuple((message.role, message.text) for message in problem.shown.messages)

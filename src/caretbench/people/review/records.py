@@ -40,7 +40,7 @@ class ShownItem(Row):
 
 
 class HiddenItem(Row):
-    """Facts that no reviewer sees: authors, scores of judges by grader, and the known answers of a control."""
+    """Facts that no reviewer sees: authors, scores by judge, and the known answers of a control."""
 
     models: tuple[str, ...] = ()
     judges: Mapping[str, float] = Field(default_factory=dict)

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from caretbench.build.validation.reviewed import problem_hash
 from caretbench.files import DataError, describe_validation_error, read_rows, replace_surrogates
-from caretbench.judging.aggregation import TextKey, scores_by_grader
+from caretbench.judging.aggregation import TextKey, scores_by_judge
 from caretbench.judging.answers import answer_key, answer_texts, inserted_texts
 from caretbench.judging.controls import balanced_sample, caret_controls, control_sample, problems_by_group
 from caretbench.judging.criteria import Criterion, CriterionProblems
@@ -262,11 +262,11 @@ def run_items(
     candidates = [text for text in plan.texts(part).texts if text.problem.id in ids]
     if not candidates:
         raise DataError(f"{folder.path}: no answer of a model to these problems; ask one with `caretbench run`")
-    scores = scores_by_grader(folder.judgements(), part.criterion.key)
+    scores = scores_by_judge(folder.judgements(), part.criterion.key)
     judged: dict[TextKey, dict[str, float]] = defaultdict(dict)
-    for (grader, _), by_text in scores.items():
+    for (judge, _), by_text in scores.items():
         for key, scored in by_text.items():
-            judged[key][grader] = scored.total
+            judged[key][judge] = scored.total
     sample = _most_disputed(candidates, judged, texts, seed, folder) if disputed else _sample(candidates, texts, seed)
     facts = _text_facts(plan, problems)
     items = []

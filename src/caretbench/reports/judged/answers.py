@@ -1,4 +1,4 @@
-"""Scores of judged answers to questions, by task and repository, with coverage and reliability of the graders.
+"""Scores of judged answers to questions, by task and repository, with coverage and reliability of the judges.
 
 The score of an instance is the mean over its samples that have a value; other numbers are means over instances, with a
 seeded bootstrap over pull requests (clusters). A missing value is in no mean and lowers coverage.
@@ -10,21 +10,21 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from caretbench.judging.aggregation import TOTAL, GraderKey, TextScores, grader_agreement
+from caretbench.judging.aggregation import TOTAL, JudgeKey, TextScores, judge_agreement
 from caretbench.judging.answers import TextOf, plain_answer
 from caretbench.judging.controls import HALLUCINATIONS
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.reports.frame import LoadedRun, missing_judgement_counts
-from caretbench.reports.judged.instance_means import Instances, MissingCounts, grader_counts, grader_human_agreement
+from caretbench.reports.judged.instance_means import Instances, MissingCounts, judge_counts, judge_human_agreement
 from caretbench.reports.judged.judged_answers import (
-    ALL_GRADERS,
+    ALL_JUDGES,
     JudgedAnswers,
     JudgedTexts,
     RatedAnswer,
-    grader_title,
+    judge_title,
     mean_parts,
 )
-from caretbench.reports.judged.scores import AnswerScoreColumn, AnswerScores, GraderHumanAgreement, GraderTrust
+from caretbench.reports.judged.scores import AnswerScoreColumn, AnswerScores, JudgeHumanAgreement, JudgeTrust
 from caretbench.reports.judged.trust import (
     Acceptance,
     State,
@@ -56,10 +56,10 @@ def folder_answer_scores(folder: RunFolder, text_of: TextOf = plain_answer) -> t
 def run_judged_answers(run: LoadedRun, text_of: TextOf = plain_answer) -> JudgedAnswers:
     """Return the judged answers of a loaded run."""
     problems = {problem.id: problem for problem in run.problems}
-    graders = [ModelInfo.model_validate(info) for info in run.manifest.get("graders") or ()]
+    judges = [ModelInfo.model_validate(info) for info in run.manifest.get("judges") or ()]
     profile = profile_named(run.manifest.get("profile") or PROFILES[-1])
     seed = int(run.manifest.get("seed") or 0)
-    return JudgedAnswers(problems, run.completions, run.judgements, graders, profile, seed, text_of)
+    return JudgedAnswers(problems, run.completions, run.judgements, judges, profile, seed, text_of)
 
 
 def answer_scores_of(
@@ -72,23 +72,23 @@ def answer_scores_of(
 def _judged(
     answers: JudgedAnswers, judged: JudgedTexts, missing: MissingCounts, people: Sequence[HumanRating]
 ) -> AnswerScores:
-    several = len(judged.graders) > 1
-    verdicts = {key: run_acceptance(answers, judged, key) for key in judged.graders}
+    several = len(judged.judges) > 1
+    verdicts = {key: run_acceptance(answers, judged, key) for key in judged.judges}
     refused = {
-        grader_title(key, judged): rejection_line(grader_title(key, judged), judged.criterion, verdict)
+        judge_title(key, judged): rejection_line(judge_title(key, judged), judged.criterion, verdict)
         for key, verdict in verdicts.items()
         if not verdict.accepted
     }
     combined = [row for row in answers.rows() if row.criterion == judged.criterion]
-    by_grader = [row for row in answers.rows(by_grader=True) if row.criterion == judged.criterion]
+    by_judge = [row for row in answers.rows(by_judge=True) if row.criterion == judged.criterion]
     return AnswerScores(
         criterion=judged.criterion,
         maximum=judged.maximum,
         hallucinations=judged.form in HALLUCINATIONS,
         profile=answers.profile,
         columns=tuple(_columns(combined, answers, refused)),
-        by_grader=tuple(_columns(by_grader, answers, refused)) if several else (),
-        graders=tuple(_trust(answers, judged, key, missing, verdicts[key]) for key in judged.graders),
+        by_judge=tuple(_columns(by_judge, answers, refused)) if several else (),
+        judges=tuple(_trust(answers, judged, key, missing, verdicts[key]) for key in judged.judges),
         alpha=_alpha(judged) if several else None,
         people=tuple(_people(judged, people)),
     )
@@ -106,22 +106,22 @@ def coverage_warnings(found: Iterable[AnswerScores]) -> Iterator[str]:
 
 
 def control_warnings(found: Iterable[AnswerScores]) -> Iterator[str]:
-    """Yield a line for each grader that did not pass its controls."""
+    """Yield a line for each judge that did not pass its controls."""
     for line in _refusals(found, ("failed", "too_few", "unknown")):
         yield f"{line}; its scores are marked {FAILED_CONTROLS_MARK}, and no EFCB score contains them"
 
 
 def control_failures(found: Iterable[AnswerScores]) -> Iterator[str]:
-    """Yield a line for each grader that failed its controls."""
+    """Yield a line for each judge that failed its controls."""
     for line in _refusals(found, ("failed",)):
         yield f"{line}; this run has failed"
 
 
 def _refusals(found: Iterable[AnswerScores], states: Sequence[State]) -> Iterator[str]:
     for judged in found:
-        for grader in judged.graders:
-            if grader.state in states and grader.judgements:
-                yield rejection_line(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
+        for judge in judged.judges:
+            if judge.state in states and judge.judgements:
+                yield rejection_line(judge.title, judged.criterion, Acceptance(judge.state, judge.reason))
 
 
 # --- models -----------------------------------------------------------------------------------------------------
@@ -133,8 +133,8 @@ def _columns(
     instances = Instances(answers.problems, answers.seed)
     gathered: dict[tuple[str, str, str], list[RatedAnswer]] = defaultdict(list)
     for row in rows:
-        gathered[row.grader, row.model, row.parameters].append(row)
-    for (grader, model, parameters), group in sorted(gathered.items()):
+        gathered[row.judge, row.model, row.parameters].append(row)
+    for (judge, model, parameters), group in sorted(gathered.items()):
         rated = [row for row in group if row.value is not None]
         claims = math.fsum(row.parts.get("claims", 0.0) for row in rated)
         false = math.fsum((row.claim_rate or 0.0) * row.parts.get("claims", 0.0) for row in rated)
@@ -142,7 +142,7 @@ def _columns(
         yield AnswerScoreColumn(
             model=model,
             parameters=parameters,
-            grader=grader,
+            judge=judge,
             answers=len(group),
             rated=len(rated),
             value=instances.estimate(scores, maximum) if scores else None,
@@ -150,7 +150,7 @@ def _columns(
             strata={name: instances.by_label(scores, name, maximum) for name in STRATA},
             says_nothing=sum(row.says_nothing for row in rated),
             claim_rate=false / claims if claims else None,
-            refused="; ".join(reason for title, reason in refused.items() if grader in (title, ALL_GRADERS)),
+            refused="; ".join(reason for title, reason in refused.items() if judge in (title, ALL_JUDGES)),
         )
 
 
@@ -163,24 +163,24 @@ def _means(rows: Sequence[RatedAnswer]) -> dict[str, float]:
     return {identity: math.fsum(numbers) / len(numbers) for identity, numbers in values.items()}
 
 
-# --- graders ----------------------------------------------------------------------------------------------------
+# --- judges ----------------------------------------------------------------------------------------------------
 
 
 def _trust(
-    answers: JudgedAnswers, judged: JudgedTexts, key: GraderKey, missing: MissingCounts, verdict: Acceptance
-) -> GraderTrust:
+    answers: JudgedAnswers, judged: JudgedTexts, key: JudgeKey, missing: MissingCounts, verdict: Acceptance
+) -> JudgeTrust:
     keys = {key} | {(key[0], after) for after in judged.second.get(key, ())}
-    rows = [row for row in answers.judgements if (row.grader, row.parameters) in keys]
+    rows = [row for row in answers.judgements if (row.judge, row.parameters) in keys]
     criterion = known_criterion(judged.criterion)
-    agreed = consistency(judged.graders[key], orders=criterion.order_count if criterion else 1)
+    agreed = consistency(judged.judges[key], orders=criterion.order_count if criterion else 1)
     problems = answers.problems_of(judged.criterion)
     rated = None if criterion is None else calibration(judged, key, criterion, problems)
-    return GraderTrust(
-        grader=key[0],
+    return JudgeTrust(
+        judge=key[0],
         parameters=key[1],
-        title=grader_title(key, judged),
-        texts=len(judged.graders[key]),
-        **grader_counts(rows),
+        title=judge_title(key, judged),
+        texts=len(judged.judges[key]),
+        **judge_counts(rows),
         missing=sum(count for missed, count in missing.items() if missed[:2] in keys),
         consistency=agreed._asdict(),
         controls={name: control._asdict() for name, control in rated.controls.items()} if rated else {},
@@ -194,14 +194,14 @@ def _trust(
 
 
 def _alpha(judged: JudgedTexts) -> float | None:
-    graders = [
+    judges = [
         {text: TextScores({TOTAL: value.value}, (value.value,)) for text, value in texts.items()}
-        for texts in judged.graders.values()
+        for texts in judged.judges.values()
     ]
-    return grader_agreement(graders).alpha
+    return judge_agreement(judges).alpha
 
 
-def _people(judged: JudgedTexts, people: Sequence[HumanRating]) -> Iterator[GraderHumanAgreement]:
+def _people(judged: JudgedTexts, people: Sequence[HumanRating]) -> Iterator[JudgeHumanAgreement]:
     criterion = known_criterion(judged.criterion)
     if criterion is None:
         return
@@ -213,7 +213,7 @@ def _people(judged: JudgedTexts, people: Sequence[HumanRating]) -> Iterator[Grad
             total = values["hallucination"] if criterion.then else criterion.value(values)
             rows.append(row.model_copy(update={"values": {TOTAL: total}}))
     by_title = {
-        grader_title(key, judged): {text: value.value for text, value in texts.items()}
-        for key, texts in judged.graders.items()
+        judge_title(key, judged): {text: value.value for text, value in texts.items()}
+        for key, texts in judged.judges.items()
     }
-    yield from grader_human_agreement(rows, by_title)
+    yield from judge_human_agreement(rows, by_title)

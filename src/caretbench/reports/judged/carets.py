@@ -1,6 +1,6 @@
-"""Scores of judged texts at carets by model, language and category, with calibration and agreement of graders.
+"""Scores of judged texts at carets by model, language and category, with calibration and agreement of judges.
 
-The score of an instance is the mean over samples, graders and repeats (:mod:`caretbench.judging.aggregation`). Other
+The score of an instance is the mean over samples, judges and repeats (:mod:`caretbench.judging.aggregation`). Other
 numbers are means over instances, with a seeded bootstrap over the same instances. The overall score of the released
 judge is computed as in its code: the unweighted mean over the means of its files (one for each language and category),
 with the percentile bootstrap over all instances. Judged values of completions are a table, too, to be joined with
@@ -20,13 +20,13 @@ import polars as pl
 from caretbench.extraction.policies import get_policy
 from caretbench.judging.aggregation import (
     TOTAL,
-    GraderKey,
+    JudgeKey,
     TextKey,
     TextScores,
-    grader_agreement,
     instance_scores,
-    mean_over_graders,
-    scores_by_grader,
+    judge_agreement,
+    mean_over_judges,
+    scores_by_judge,
 )
 from caretbench.judging.answers import JudgedText, inserted_texts
 from caretbench.judging.controls import default_controls
@@ -35,17 +35,17 @@ from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Caret, CompletionKey, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.reports.frame import LoadedRun, baselines_in, missing_judgement_counts, model_titles
-from caretbench.reports.judged.decisions import KnownDecisions, grader_decisions, people_decisions, refusal_lines
-from caretbench.reports.judged.instance_means import Instances, MissingCounts, grader_human_agreement, grader_numbers
-from caretbench.reports.judged.judged_answers import ALL_GRADERS, JudgedAnswers
+from caretbench.reports.judged.decisions import KnownDecisions, judge_decisions, people_decisions, refusal_lines
+from caretbench.reports.judged.instance_means import Instances, MissingCounts, judge_human_agreement, judge_numbers
+from caretbench.reports.judged.judged_answers import ALL_JUDGES, JudgedAnswers
 from caretbench.reports.judged.scores import (
     CaretScoreColumn,
     CaretScores,
-    GraderDecisions,
-    GraderHumanAgreement,
-    GraderNumbers,
-    GraderPair,
     JudgedCell,
+    JudgeDecisions,
+    JudgeHumanAgreement,
+    JudgeNumbers,
+    JudgePair,
 )
 from caretbench.reports.judged.trust import Acceptance, rejection_line, withheld_by_criterion
 from caretbench.reports.results.run_settings import model_order, variant_titles
@@ -72,7 +72,7 @@ def caret_scores_of(
     """Return the scores of a run by criterion.
 
     ``answers`` returns the texts that the completions insert. The manifest contains the scales of each criterion
-    (``graders``). ``passed`` returns the keys of completions that passed, for criteria that judge only those.
+    (``judges``). ``passed`` returns the keys of completions that passed, for criteria that judge only those.
     """
     by_id = {problem.id: problem for problem in problems}
     # For judged answers to questions, see reports/judged/answers.py.
@@ -148,7 +148,7 @@ class _CriterionScores:
         self.criterion = criterion
         self.problems = problems
         self.rows = [row for row in judgements if row.criterion == criterion]
-        self.graders = scores_by_grader(self.rows, criterion)
+        self.judges = scores_by_judge(self.rows, criterion)
         self.manifest = manifest
         self.missing = missing
         self.ratings = ratings_of_criterion(ratings, criterion)
@@ -168,12 +168,12 @@ class _CriterionScores:
         self.titles = model_titles(self._keys())
         self.instances = Instances(problems, int(manifest.get("seed") or 0), self.released)
 
-    def _keys(self) -> list[GraderKey]:
-        return sorted({(row.grader, row.parameters) for row in self.rows})
+    def _keys(self) -> list[JudgeKey]:
+        return sorted({(row.judge, row.parameters) for row in self.rows})
 
     def _settings(self) -> Mapping[str, Any]:
         keys = set(self._keys())
-        for info in self.manifest.get("graders") or ():
+        for info in self.manifest.get("judges") or ():
             if (info["model"], info["parameters"]) in keys:
                 settings: Mapping[str, Any] = info["settings"]
                 return settings
@@ -182,13 +182,13 @@ class _CriterionScores:
 
     def judged(self) -> CaretScores:
         """Return all numbers."""
-        several = len(self.graders) > 1
-        agreement = grader_agreement(list(self.graders.values())) if several else None
-        titles = [self.titles[key] for key in self.graders]
-        shared = mean_over_graders(list(self.graders.values())) if self.graders else {}
-        grader = ALL_GRADERS if several else next(iter(titles), "")
-        graders, decisions = tuple(map(self._grader, self._keys())), tuple(self._decisions())
-        graded: list[GraderNumbers | GraderDecisions] = [*graders, *decisions]
+        several = len(self.judges) > 1
+        agreement = judge_agreement(list(self.judges.values())) if several else None
+        titles = [self.titles[key] for key in self.judges]
+        shared = mean_over_judges(list(self.judges.values())) if self.judges else {}
+        judge = ALL_JUDGES if several else next(iter(titles), "")
+        judges, decisions = tuple(map(self._judge, self._keys())), tuple(self._decisions())
+        graded: list[JudgeNumbers | JudgeDecisions] = [*judges, *decisions]
         self.refused = {
             one.title: rejection_line(one.title, self.criterion, Acceptance(one.state, one.reason))
             for one in graded
@@ -201,18 +201,18 @@ class _CriterionScores:
             only=self.only,
             policy=str(self.manifest["policy"]),
             profile=str(self.manifest.get("profile") or "default"),
-            columns=tuple(self._columns(grader, shared)),
-            by_grader=tuple(
+            columns=tuple(self._columns(judge, shared)),
+            by_judge=tuple(
                 column
-                for key, texts in self.graders.items()
+                for key, texts in self.judges.items()
                 for column in self._columns(self.titles[key], texts)
                 if several
             ),
-            graders=graders,
+            judges=judges,
             alpha=agreement.alpha if agreement else None,
             alpha_texts=agreement.texts if agreement else 0,
             pairs=tuple(
-                GraderPair(
+                JudgePair(
                     first=titles[pair.first], second=titles[pair.second], pearson=pair.pearson,
                     spearman=pair.spearman, texts=pair.texts,
                 )
@@ -224,7 +224,7 @@ class _CriterionScores:
 
     # --- models -------------------------------------------------------------------------------------------------
 
-    def _columns(self, grader: str, texts: Mapping[TextKey, TextScores]) -> Iterator[CaretScoreColumn]:
+    def _columns(self, judge: str, texts: Mapping[TextKey, TextScores]) -> Iterator[CaretScoreColumn]:
         titles = variant_titles(self.manifest, self.samples)
         baselines = baselines_in(self.manifest)
         ranks = {name: place for place, name in enumerate(baselines, 1)}
@@ -244,12 +244,12 @@ class _CriterionScores:
                 parameters=parameters,
                 title=titles[model, parameters],
                 baseline=baseline,
-                grader=grader,
+                judge=judge,
                 samples=len(answers),
                 judged=judged,
                 overall=self._overall(scores, answers, texts),
                 strata=dict(self._strata(scores)),
-                refused="; ".join(line for title, line in self.refused.items() if grader in (title, ALL_GRADERS)),
+                refused="; ".join(line for title, line in self.refused.items() if judge in (title, ALL_JUDGES)),
             )
 
     def _overall(
@@ -281,17 +281,17 @@ class _CriterionScores:
             if cells:
                 yield " / ".join(names), tuple(cells)
 
-    def _grader(self, key: GraderKey) -> GraderNumbers:
+    def _judge(self, key: JudgeKey) -> JudgeNumbers:
         missing = self.missing.get((*key, self.criterion), 0)
-        texts = self.graders.get(key, {})
+        texts = self.judges.get(key, {})
         controls = {} if self.form == "decision" else self._controls(list(self.problems.values()))
         maximum = math.fsum(self.scales.values())
-        return grader_numbers(key, self.titles[key], self.rows, texts, controls, missing, maximum)
+        return judge_numbers(key, self.titles[key], self.rows, texts, controls, missing, maximum)
 
     def _controls(self, problems: Sequence[Problem]) -> Mapping[str, Mapping[str, str]]:
         return (self.suite.caret_controls if self.suite else default_controls)(problems, self.form)
 
-    def _decisions(self) -> Iterator[GraderDecisions]:
+    def _decisions(self) -> Iterator[JudgeDecisions]:
         if self.form != "decision":
             return
         profile = profile_named(str(self.manifest.get("profile") or PROFILES[-1]))
@@ -301,7 +301,7 @@ class _CriterionScores:
             people_decisions(self.ratings, self.scales),
         )
         for key in self._keys():
-            yield grader_decisions(key, self.titles[key], self.rows, known, self.texts)
+            yield judge_decisions(key, self.titles[key], self.rows, known, self.texts)
 
     def _predicate(self, key: TextKey) -> bool | None:
         """Return the decision of a problem's predicates about one of the models' texts; None if it has none."""
@@ -310,13 +310,13 @@ class _CriterionScores:
             return None
         return not self.suite.failed_predicates(problem, self.texts[key])
 
-    def _people(self) -> Iterator[GraderHumanAgreement]:
+    def _people(self) -> Iterator[JudgeHumanAgreement]:
         ratings = [row for row in self.ratings if set(row.values) == set(self.scales)]
         totals = {
             self.titles[key]: {text: scores.total for text, scores in texts.items()}
-            for key, texts in self.graders.items()
+            for key, texts in self.judges.items()
         }
-        return grader_human_agreement(ratings, totals)
+        return judge_human_agreement(ratings, totals)
 
 
 KEY = ("problem_id", "model", "parameters", "sample")
@@ -336,9 +336,9 @@ _SCHEMA = {
 def judged_values(answers: JudgedAnswers) -> pl.DataFrame:
     """Return one row for every answer to a question that was judged by a criterion of its problem.
 
-    ``judged`` is the mean of all graders on the criterion's scale (for hallucinations 0 to 1, 1 is bad), or null.
+    ``judged`` is the mean of all judges on the criterion's scale (for hallucinations 0 to 1, 1 is bad), or null.
     Answers without statements have the value 1 for hallucinations; ``says_nothing`` marks them. ``withheld`` is the
-    reason for which scores must not include ``judged``, null if the graders passed their controls.
+    reason for which scores must not include ``judged``, null if the judges passed their controls.
     """
     return pl.DataFrame(list(_lines(answers)), schema=_SCHEMA)
 
@@ -346,7 +346,7 @@ def judged_values(answers: JudgedAnswers) -> pl.DataFrame:
 def judged_caret_values(run: LoadedRun, carets: Sequence[CaretScores]) -> pl.DataFrame:
     """Return one row for every judged text at a caret, as :func:`judged_values` does; decisions are the share of yes.
 
-    ``carets`` are the run's scores at carets, which tell whether graders of decisions passed their controls.
+    ``carets`` are the run's scores at carets, which tell whether judges of decisions passed their controls.
     """
     return pl.DataFrame(list(_caret_lines(run, carets)), schema=_SCHEMA)
 
@@ -376,8 +376,8 @@ def _caret_lines(run: LoadedRun, carets: Sequence[CaretScores]) -> Iterator[dict
             if isinstance(problem.shown, Caret)
             and any(entry.key == scores.criterion for entry in criteria_for(problem, profile))
         }
-        graders = scores_by_grader((row for row in run.judgements if row.problem_id in ids), scores.criterion)
-        texts = mean_over_graders(list(graders.values())) if graders else {}
+        judges = scores_by_judge((row for row in run.judgements if row.problem_id in ids), scores.criterion)
+        texts = mean_over_judges(list(judges.values())) if judges else {}
         refused = "; ".join(refusal_lines([scores], ("failed", "too_few", "unknown")))
         for completion, _, answer in run.inserted if texts else ():
             if scored := texts.get((completion.problem_id, answer)):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from caretbench.judging.aggregation import GraderKey, TextKey
+from caretbench.judging.aggregation import JudgeKey, TextKey
 from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import INSTRUCTION_CONTROLS, REFERENCE
 from caretbench.metrics.agreement.coefficients import krippendorff_alpha
@@ -20,8 +20,8 @@ from caretbench.reports.judged.scores import (
     CaretScores,
     ControlDecisions,
     DecisionAgreement,
-    GraderDecisions,
-    GraderNumbers,
+    JudgeDecisions,
+    JudgeNumbers,
     RoundDecisions,
 )
 from caretbench.reports.judged.trust import Acceptance, Calibration, ControlRating, State, acceptance_of, rejection_line
@@ -59,26 +59,26 @@ def decision_agreement(decisions: Iterable[Decision]) -> DecisionAgreement:
     )
 
 
-def grader_decisions(
-    key: GraderKey, title: str, judgements: Sequence[Judgement], known: KnownDecisions, answers: Iterable[TextKey]
-) -> GraderDecisions:
-    """Return the decisions of one grader, compared with what is known.
+def judge_decisions(
+    key: JudgeKey, title: str, judgements: Sequence[Judgement], known: KnownDecisions, answers: Iterable[TextKey]
+) -> JudgeDecisions:
+    """Return the decisions of one judge, compared with what is known.
 
     Args:
-        key: The grader.
+        key: The judge.
         title: Its title.
-        judgements: Judgements by the criterion; those of other graders do not count.
+        judgements: Judgements by the criterion; those of other judges do not count.
         known: Known decisions.
         answers: The models' texts; predicates and people are compared on these, controls apart.
     """
-    rows = [row for row in judgements if (row.grader, row.parameters) == key]
+    rows = [row for row in judgements if (row.judge, row.parameters) == key]
     compared = _Compared(known, _judged_controls(known.controls, rows), set(answers))
     controls = _control_values(rows, compared.names)
     verdict = acceptance_of(_calibration(controls), INSTRUCTION_CONTROLS)
     repeats = sorted({row.repeat for row in rows})
     rounds = [_round(repeat, [row for row in rows if row.repeat == repeat], compared) for repeat in repeats]
-    return GraderDecisions(
-        grader=key[0],
+    return JudgeDecisions(
+        judge=key[0],
         parameters=key[1],
         title=title,
         controls={
@@ -215,7 +215,7 @@ _MARKED = f"scores are no accepted measure of quality, and are marked {FAILED_CO
 
 
 def decision_warnings(judged: Iterable[CaretScores]) -> Iterator[str]:
-    """Yield a line for each grader of texts at carets that did not pass its controls."""
+    """Yield a line for each judge of texts at carets that did not pass its controls."""
     for entry in judged:
         says = "decisions do not measure whether instructions are followed" if entry.decisions else _MARKED
         for line in refusal_lines([entry], ("failed", "too_few", "unknown")):
@@ -223,15 +223,15 @@ def decision_warnings(judged: Iterable[CaretScores]) -> Iterator[str]:
 
 
 def decision_failures(judged: Iterable[CaretScores]) -> Iterator[str]:
-    """Yield a line for each grader of texts at carets that failed its controls."""
+    """Yield a line for each judge of texts at carets that failed its controls."""
     for line in refusal_lines(judged, ("failed",)):
         yield f"{line}; this run has failed"
 
 
 def refusal_lines(judged: Iterable[CaretScores], states: Sequence[State]) -> Iterator[str]:
-    """Yield a line for each grader in one of the states, with the reason."""
+    """Yield a line for each judge in one of the states, with the reason."""
     for entry in judged:
-        graders: list[GraderDecisions | GraderNumbers] = [*entry.decisions, *entry.graders]
-        for grader in graders:
-            if grader.state is not None and grader.state in states:
-                yield rejection_line(grader.title, entry.criterion, Acceptance(grader.state, grader.reason))
+        judges: list[JudgeDecisions | JudgeNumbers] = [*entry.decisions, *entry.judges]
+        for judge in judges:
+            if judge.state is not None and judge.state in states:
+                yield rejection_line(judge.title, entry.criterion, Acceptance(judge.state, judge.reason))

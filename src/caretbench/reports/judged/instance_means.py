@@ -1,4 +1,4 @@
-"""Means of judge scores over instances, counts of judgements, and agreement of graders with people."""
+"""Means of judge scores over instances, counts of judgements, and agreement of judges with people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from caretbench.judging.aggregation import GraderKey, TextKey, TextScores, controls_in_order, repeat_spread, separation
+from caretbench.judging.aggregation import JudgeKey, TextKey, TextScores, controls_in_order, repeat_spread, separation
 from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import CONTROLS, EMPTY, OTHER, REFERENCE, control_totals
 from caretbench.metrics.agreement.coefficients import alpha_of_people
@@ -18,14 +18,14 @@ from caretbench.metrics.correlation import mean_difference_statistic, pearson_st
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem
 from caretbench.reports.estimates import ReportedNumber
-from caretbench.reports.judged.scores import ControlNumbers, GraderHumanAgreement, GraderNumbers
+from caretbench.reports.judged.scores import ControlNumbers, JudgeHumanAgreement, JudgeNumbers
 from caretbench.reports.judged.trust import Acceptance, Calibration, ControlRating, acceptance_of, is_control_correct
 from caretbench.runs.judging.ratings import HumanRating
 
 _DECIDING = (REFERENCE, OTHER, EMPTY)
 
 MissingCounts = Mapping[tuple[str, str, str], int]
-"""Numbers of missing judgements by grader, parameters and criterion."""
+"""Numbers of missing judgements by judge, parameters and criterion."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Instances:
         return {label: self.estimate(part, maximum) for (label,), part in parts}
 
 
-def grader_counts(rows: Sequence[Judgement]) -> dict[str, Any]:
-    """Return the numbers of a grader's judgements (all, unreadable, retried), and their cost."""
+def judge_counts(rows: Sequence[Judgement]) -> dict[str, Any]:
+    """Return the numbers of a judge's judgements (all, unreadable, retried), and their cost."""
     costs = [row.cost for row in rows if row.cost is not None]
     return {
         "judgements": len(rows),
@@ -81,11 +81,11 @@ def grader_counts(rows: Sequence[Judgement]) -> dict[str, Any]:
     }
 
 
-def grader_human_agreement(
-    rows: Sequence[HumanRating], graders: Mapping[str, Mapping[TextKey, float]]
-) -> Iterator[GraderHumanAgreement]:
-    """Yield the agreement of each grader with people; graders with fewer than three common texts are skipped."""
-    for title, judged in graders.items():
+def judge_human_agreement(
+    rows: Sequence[HumanRating], judges: Mapping[str, Mapping[TextKey, float]]
+) -> Iterator[JudgeHumanAgreement]:
+    """Yield the agreement of each judge with people; judges with fewer than three common texts are skipped."""
+    for title, judged in judges.items():
         by_text: dict[TextKey, dict[str, float]] = defaultdict(dict)
         by_person: dict[str, dict[TextKey, float]] = defaultdict(dict)
         for row in rows:
@@ -99,8 +99,8 @@ def grader_human_agreement(
         judge = [judged[text] for text in texts]
         spearman = item_estimate(spearman_statistic(judge, people))
         replacement = replacement_test({text: judged[text] for text in texts}, by_person)
-        yield GraderHumanAgreement(
-            grader=title, texts=len(texts), raters=len(by_person), pearson=pearson_statistic(judge, people).estimate,
+        yield JudgeHumanAgreement(
+            judge=title, texts=len(texts), raters=len(by_person), pearson=pearson_statistic(judge, people).estimate,
             spearman=spearman.value, mean_difference=mean_difference_statistic(judge, people).estimate or 0.0,
             alpha=alpha_of_people(by_text),
             spearman_interval=None if spearman.low is None or spearman.high is None else (spearman.low, spearman.high),
@@ -109,17 +109,17 @@ def grader_human_agreement(
         )  # fmt: skip
 
 
-def grader_numbers(
-    key: GraderKey,
+def judge_numbers(
+    key: JudgeKey,
     title: str,
     judgements: Sequence[Judgement],
     texts: Mapping[TextKey, TextScores],
     controls: Mapping[str, Mapping[str, str]],
     missing: int,
     maximum: float,
-) -> GraderNumbers:
-    """Return the numbers of one grader of texts at carets, with its ratings of ``controls``, by problem and name."""
-    rows = [row for row in judgements if (row.grader, row.parameters) == key]
+) -> JudgeNumbers:
+    """Return the numbers of one judge of texts at carets, with its ratings of ``controls``, by problem and name."""
+    rows = [row for row in judgements if (row.judge, row.parameters) == key]
     answers = {problem: {name: answer_key(text) for name, text in named.items()} for problem, named in controls.items()}
     totals = control_totals(answers, {text: scores.total for text, scores in texts.items()})
     reference = totals["reference"]
@@ -133,12 +133,12 @@ def grader_numbers(
         for name, values in totals.items()
         if values
     }
-    return GraderNumbers(
-        grader=key[0],
+    return JudgeNumbers(
+        judge=key[0],
         parameters=key[1],
         title=title,
         texts=len(texts),
-        **grader_counts(rows),
+        **judge_counts(rows),
         missing=missing,
         repeat_deviation=repeat_spread(texts),
         control_problems=len(reference),
@@ -150,7 +150,7 @@ def grader_numbers(
 
 
 def _acceptance(totals: Mapping[str, Sequence[float]], maximum: float) -> Acceptance:
-    """Return the verdict on a grader by the rule for answers; the doubled reference is neither right nor wrong."""
+    """Return the verdict on a judge by the rule for answers; the doubled reference is neither right nor wrong."""
     ratings = {
         name: ControlRating(
             mean=math.fsum(totals[name]) / len(totals[name]),

@@ -1,6 +1,6 @@
-"""Judged answers of a run: values by answer and grader, and one row for each completion and criterion.
+"""Judged answers of a run: values by answer and judge, and one row for each completion and criterion.
 
-A value is the mean over the repeats, and over graders if all of them judged the answer. For a criterion in two steps it
+A value is the mean over the repeats, and over judges if all of them judged the answer. For a criterion in two steps it
 is the share of the repeats in which the answer contains a hallucination: a statement that neither patch nor author
 supports, or that one of them contradicts. A repeat in which a statement was not judged is omitted. An answer without
 statements counts as a hallucination (:func:`hallucination`), since it is no truthful description.
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from caretbench.judging.aggregation import GraderKey, TextKey
+from caretbench.judging.aggregation import JudgeKey, TextKey
 from caretbench.judging.answers import TextOf, answer_key, answer_texts, plain_answer
 from caretbench.judging.criteria import criteria_for
 from caretbench.judging.parsing import claims_in
@@ -41,7 +41,7 @@ def hallucination(counts: Mapping[str, float]) -> float:
 
 
 class TextValue(NamedTuple):
-    """Values of one answer by one grader: one per repeat, and the mean of every part.
+    """Values of one answer by one judge: one per repeat, and the mean of every part.
 
     ``parts`` are the sub-scores; for a criterion in two steps, the numbers of statements (``claims``) by label.
     """
@@ -79,39 +79,39 @@ class JudgedTexts(NamedTuple):
     form: str
     maximum: float
     two_steps: bool
-    graders: Mapping[GraderKey, Mapping[TextKey, TextValue]]
-    second: Mapping[GraderKey, tuple[str, ...]]
-    """Parameters of the second steps of a grader."""
+    judges: Mapping[JudgeKey, Mapping[TextKey, TextValue]]
+    second: Mapping[JudgeKey, tuple[str, ...]]
+    """Parameters of the second steps of a judge."""
 
-    def value(self, grader: GraderKey | None, text: TextKey) -> TextValue | None:
-        """Return a grader's value of an answer; for grader None the mean of all graders, if all judged it."""
+    def value(self, judge: JudgeKey | None, text: TextKey) -> TextValue | None:
+        """Return a judge's value of an answer; for judge None the mean of all judges, if all judged it."""
         if self.two_steps and text[1] == EMPTY_ANSWER:
             return EMPTY_ANSWER_VALUE
-        if grader is not None:
-            return self.graders[grader].get(text)
-        by_grader = [texts[text] for texts in self.graders.values() if text in texts]
+        if judge is not None:
+            return self.judges[judge].get(text)
+        by_judge = [texts[text] for texts in self.judges.values() if text in texts]
         # Where a strict judge is missing, the mean of the others is higher: models would differ by who judged them.
-        return _mean_of_graders(by_grader) if by_grader and len(by_grader) == len(self.graders) else None
+        return _mean_of_judges(by_judge) if by_judge and len(by_judge) == len(self.judges) else None
 
 
-def read_judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) -> tuple[JudgedTexts, ...]:
+def read_judged_texts(judgements: Iterable[Judgement], judges: Sequence[ModelInfo]) -> tuple[JudgedTexts, ...]:
     """Return the judged answers by criterion; texts at carets are skipped.
 
-    A criterion without any value is included, to make this visible. A grader without any value is ignored in means. The
-    graders' settings contain the scales and the links between first and second steps.
+    A criterion without any value is included, to make this visible. A judge without any value is ignored in means. The
+    judges' settings contain the scales and the links between first and second steps.
     """
     rows: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
     for row in judgements:
         if row.values:
-            rows[row.grader, row.parameters].append(row)
-    second: dict[GraderKey, tuple[str, ...]] = defaultdict(tuple)
-    for info in graders:
+            rows[row.judge, row.parameters].append(row)
+    second: dict[JudgeKey, tuple[str, ...]] = defaultdict(tuple)
+    for info in judges:
         if FIRST_STEP_FIELD in info.settings:
             second[info.model, str(info.settings[FIRST_STEP_FIELD])] += (info.parameters,)
-    values: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
-    silent: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
+    values: dict[str, dict[JudgeKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
+    silent: dict[str, dict[JudgeKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
     settings: dict[str, Mapping[str, Any]] = {}
-    for info in graders:
+    for info in judges:
         key = (info.model, info.parameters)
         if info.settings.get("subject") != "answer":
             continue
@@ -190,8 +190,8 @@ def mean_parts(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: math.fsum(entry.get(name, 0.0) for entry in values) / len(values) for name in names}
 
 
-def _mean_of_graders(values: Sequence[TextValue]) -> TextValue:
-    """Return the mean value of several graders, whose values take the place of repeats."""
+def _mean_of_judges(values: Sequence[TextValue]) -> TextValue:
+    """Return the mean value of several judges, whose values take the place of repeats."""
     if len(values) == 1:
         return values[0]
     return TextValue(
@@ -199,7 +199,7 @@ def _mean_of_graders(values: Sequence[TextValue]) -> TextValue:
     )
 
 
-ALL_GRADERS: Final = "all graders"
+ALL_JUDGES: Final = "all judges"
 
 
 class RatedAnswer(NamedTuple):
@@ -215,7 +215,7 @@ class RatedAnswer(NamedTuple):
     parameters: str
     sample: int
     criterion: str
-    grader: str
+    judge: str
     maximum: float
     value: float | None
     parts: Mapping[str, float]
@@ -234,7 +234,7 @@ class JudgedAnswers:
     problems: Mapping[str, Problem]
     completions: Sequence[AnyCompletion]
     judgements: Sequence[Judgement]
-    graders: Sequence[ModelInfo]
+    judges: Sequence[ModelInfo]
     profile: Profile = "default"
     seed: int = 0
     text_of: TextOf = plain_answer
@@ -245,13 +245,13 @@ class JudgedAnswers:
         problems = {problem.id: problem for problem in folder.problems()}
         manifest = folder.manifest()
         return cls(
-            problems, list(folder.completions()), list(folder.judgements()), manifest.graders,
+            problems, list(folder.completions()), list(folder.judgements()), manifest.judges,
             manifest.profile, manifest.seed, text_of,
         )  # fmt: skip
 
     def texts(self) -> tuple[JudgedTexts, ...]:
         """Return the judged answers, controls included, by criterion."""
-        return read_judged_texts(self.judgements, self.graders)
+        return read_judged_texts(self.judgements, self.judges)
 
     def problems_of(self, criterion: str) -> list[Problem]:
         """Return the problems whose checks name a criterion (by its key), or if there are none, those judged by it."""
@@ -265,26 +265,26 @@ class JudgedAnswers:
         judged = {row.problem_id for row in self.judgements if row.criterion == criterion}
         return [problem for problem in self.problems.values() if problem.id in judged]
 
-    def rows(self, *, by_grader: bool = False) -> Iterator[RatedAnswer]:
-        """Yield a row for every completion and criterion, with the mean of all graders, or for each grader.
+    def rows(self, *, by_judge: bool = False) -> Iterator[RatedAnswer]:
+        """Yield a row for every completion and criterion, with the mean of all judges, or for each judge.
 
         A baseline is skipped if only some of its answers were judged (those that models gave too).
         """
         for judged in self.texts():
             problems = {problem.id: problem for problem in self.problems_of(judged.criterion)}
-            graders: Sequence[GraderKey | None] = list(judged.graders)
-            if not by_grader and len(graders) > 1:
-                graders = [None]
-            for grader in graders:
-                yield from self._rows(judged, grader, problems)
+            judges: Sequence[JudgeKey | None] = list(judged.judges)
+            if not by_judge and len(judges) > 1:
+                judges = [None]
+            for judge in judges:
+                yield from self._rows(judged, judge, problems)
 
     def _rows(
-        self, judged: JudgedTexts, grader: GraderKey | None, problems: Mapping[str, Problem]
+        self, judged: JudgedTexts, judge: JudgeKey | None, problems: Mapping[str, Problem]
     ) -> Iterator[RatedAnswer]:
         by_model: dict[tuple[str, str], list[RatedAnswer]] = defaultdict(list)
         for completion, _, answer in answer_texts(self.completions, problems, self.profile, self.text_of):
-            value = judged.value(grader, (completion.problem_id, answer))
-            row = _row(completion, judged, ALL_GRADERS if grader is None else grader_title(grader, judged), value)
+            value = judged.value(judge, (completion.problem_id, answer))
+            row = _row(completion, judged, ALL_JUDGES if judge is None else judge_title(judge, judged), value)
             by_model[completion.model, completion.parameters].append(row)
         baselines = baselines_of_run(next(iter(problems.values())).suite) if problems else ()
         for (model, _), rows in by_model.items():
@@ -293,19 +293,19 @@ class JudgedAnswers:
             yield from rows
 
 
-def grader_title(grader: GraderKey, judged: JudgedTexts) -> str:
-    """Return the title of a grader: its name, with the start of the parameter hash if it has several parameters."""
-    return model_titles(judged.graders)[grader]
+def judge_title(judge: JudgeKey, judged: JudgedTexts) -> str:
+    """Return the title of a judge: its name, with the start of the parameter hash if it has several parameters."""
+    return model_titles(judged.judges)[judge]
 
 
-def _row(completion: AnyCompletion, judged: JudgedTexts, grader: str, value: TextValue | None) -> RatedAnswer:
+def _row(completion: AnyCompletion, judged: JudgedTexts, judge: str, value: TextValue | None) -> RatedAnswer:
     return RatedAnswer(
         problem_id=completion.problem_id,
         model=completion.model,
         parameters=completion.parameters,
         sample=completion.sample,
         criterion=judged.criterion,
-        grader=grader,
+        judge=judge,
         maximum=judged.maximum,
         value=None if value is None else value.value,
         parts={} if value is None else value.parts,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from caretbench.judging.aggregation import TOTAL
 from caretbench.metrics.intervals import wilson
 from caretbench.reports.judged.answers import STRATA
-from caretbench.reports.judged.judged_answers import ALL_GRADERS
+from caretbench.reports.judged.judged_answers import ALL_JUDGES
 from caretbench.reports.judged.scores import (
     SIMULATED,
     AnswerScoreColumn,
@@ -15,12 +15,12 @@ from caretbench.reports.judged.scores import (
     CaretScoreColumn,
     CaretScores,
     DecisionAgreement,
-    GraderDecisions,
-    GraderHumanAgreement,
-    GraderTrust,
+    JudgeDecisions,
+    JudgeHumanAgreement,
+    JudgeTrust,
     RoundDecisions,
 )
-from caretbench.reports.judged.trust import GOOD_GRADER_ACCURACY, MAX_FALSE_REJECTION
+from caretbench.reports.judged.trust import GOOD_JUDGE_ACCURACY, MAX_FALSE_REJECTION
 from caretbench.reports.tables import (
     MISSING_FIELD,
     FieldValues,
@@ -39,10 +39,10 @@ from caretbench.reports.tables import (
 from caretbench.suites.suite_types import FAILED_CONTROLS_MARK
 
 _RULE = (
-    "The score of an instance is the mean over samples, graders and repeats. Numbers are means over instances, with "
+    "The score of an instance is the mean over samples, judges and repeats. Numbers are means over instances, with "
     "95% intervals."
 )
-MARK_NOTE = f"{FAILED_CONTROLS_MARK}: a grader did not pass its controls."
+MARK_NOTE = f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls."
 _RELEASED_RULE = (
     "As in the released code: All is the unweighted mean of the means of the files (one for each language and "
     "category); its interval is over all instances."
@@ -55,13 +55,13 @@ def caret_score_tables(judged: CaretScores) -> Iterator[ReportTable]:
         yield _by_stratum(judged, judged.columns, "language")
         if len(judged.scores) > 1:
             yield _parts_table(judged)
-    for grader in dict.fromkeys(column.grader for column in judged.by_grader):
-        columns = [column for column in judged.by_grader if column.grader == grader]
-        yield _by_stratum(judged, columns, "language", f", {grader} alone")
+    for judge in dict.fromkeys(column.judge for column in judged.by_judge):
+        columns = [column for column in judged.by_judge if column.judge == judge]
+        yield _by_stratum(judged, columns, "language", f", {judge} alone")
     if any(column.strata.get("category") for column in judged.columns):
         yield _by_stratum(judged, judged.columns, "category")
-    yield _caret_graders_table(judged)
-    if any(grader.controls for grader in judged.graders):
+    yield _caret_judges_table(judged)
+    if any(judge.controls for judge in judged.judges):
         yield _caret_controls_table(judged)
     yield from decision_tables(judged)
     if judged.pairs:
@@ -75,9 +75,7 @@ def _caret_title(judged: CaretScores, subject: str) -> str:
     return f"{subject}{answers}, {judged.criterion} ({judged.validity})"
 
 
-def _by_stratum(
-    judged: CaretScores, columns: Sequence[CaretScoreColumn], stratum: str, grader: str = ""
-) -> ReportTable:
+def _by_stratum(judged: CaretScores, columns: Sequence[CaretScoreColumn], stratum: str, judge: str = "") -> ReportTable:
     """Return a table with models as rows and the values of one label as columns, like Table 7 of DevBench."""
     values = sorted(
         {cell.labels[stratum] for column in columns for cell in column.strata.get(stratum, ())},
@@ -95,7 +93,7 @@ def _by_stratum(
             )
         )
     heads = ("Model", "All", *(display_label(stratum, value) for value in values), "Judged")
-    title = _caret_title(judged, f"Judge scores by {stratum}, 0 to {judged.maximum:g}{grader}")
+    title = _caret_title(judged, f"Judge scores by {stratum}, 0 to {judged.maximum:g}{judge}")
     caption = _RELEASED_RULE if judged.released else _RULE
     return table_of(title, heads, rows, f"{caption} {MARK_NOTE}" if any(one.refused for one in columns) else caption)
 
@@ -118,23 +116,23 @@ def _parts_table(judged: CaretScores) -> ReportTable:
     return table_of(_caret_title(judged, "Judge scores by part"), heads, rows)
 
 
-def _caret_graders_table(judged: CaretScores) -> ReportTable:
+def _caret_judges_table(judged: CaretScores) -> ReportTable:
     rows: list[FieldValues] = [
         (
-            grader.title,
-            grader.texts,
-            grader.judgements,
-            _count_share(grader.unreadable, grader.judgements),
-            _count_share(grader.tried_again, grader.judgements),
-            grader.missing,
-            digits_field(grader.repeat_deviation),
-            digits_field(grader.cost, ".4f"),
+            judge.title,
+            judge.texts,
+            judge.judgements,
+            _count_share(judge.unreadable, judge.judgements),
+            _count_share(judge.tried_again, judge.judgements),
+            judge.missing,
+            digits_field(judge.repeat_deviation),
+            digits_field(judge.cost, ".4f"),
         )
-        for grader in judged.graders
+        for judge in judged.judges
     ]
-    heads = ("Grader", "Texts", "Judgements", "Unreadable", "Retried", "Missing", "SD of repeats", "Cost ($)")
+    heads = ("Judge", "Texts", "Judgements", "Unreadable", "Retried", "Missing", "SD of repeats", "Cost ($)")
     caption = "Equal texts are judged once. Judgements that are unreadable after all tries are missing in the scores."
-    return table_of(_caret_title(judged, "Graders"), heads, rows, caption)
+    return table_of(_caret_title(judged, "Judges"), heads, rows, caption)
 
 
 def _count_share(count: int, whole: int) -> TableField:
@@ -143,23 +141,23 @@ def _count_share(count: int, whole: int) -> TableField:
 
 def _caret_controls_table(judged: CaretScores) -> ReportTable:
     rows: list[FieldValues] = []
-    for grader in judged.graders:
-        for place, (name, numbers) in enumerate(grader.controls.items()):
-            order = "" if place else "right" if grader.in_order else "wrong"
+    for judge in judged.judges:
+        for place, (name, numbers) in enumerate(judge.controls.items()):
+            order = "" if place else "right" if judge.in_order else "wrong"
             rows.append(
                 (
-                    grader.title,
+                    judge.title,
                     name,
                     digits_field(numbers.mean),
                     digits_field(numbers.separation),
                     digits_field(numbers.reference_above),
-                    grader.control_problems,
+                    judge.control_problems,
                     text_field(order, "warning" if order == "wrong" else ""),
                 )
             )
     return table_of(
         _caret_title(judged, "Calibration by controls"),
-        ("Grader", "Control", "Mean", "Separation", "Reference above", "Problems", "Order"),
+        ("Judge", "Control", "Mean", "Separation", "Reference above", "Problems", "Order"),
         rows,
         (
             "Separation: the probability that a reference is rated above the control (0.5 is chance); reference "
@@ -174,17 +172,17 @@ def _pairs_table(judged: CaretScores) -> ReportTable:
         (pair.first, pair.second, digits_field(pair.pearson), digits_field(pair.spearman), None, pair.texts)
         for pair in judged.pairs
     ]
-    rows.append((ALL_GRADERS, MISSING_FIELD, None, None, digits_field(judged.alpha, ".3f"), judged.alpha_texts))
-    heads = ("Grader", "And", "Pearson", "Spearman", "Krippendorff's alpha", "Texts")
-    caption = "Alpha is ordinal, over all texts that two graders judged: 1 is perfect, 0 is chance."
-    return table_of(_caret_title(judged, "Agreement of graders"), heads, rows, caption)
+    rows.append((ALL_JUDGES, MISSING_FIELD, None, None, digits_field(judged.alpha, ".3f"), judged.alpha_texts))
+    heads = ("Judge", "And", "Pearson", "Spearman", "Krippendorff's alpha", "Texts")
+    caption = "Alpha is ordinal, over all texts that two judges judged: 1 is perfect, 0 is chance."
+    return table_of(_caret_title(judged, "Agreement of judges"), heads, rows, caption)
 
 
-def human_agreement_table(criterion: str, people: Sequence[GraderHumanAgreement]) -> ReportTable:
-    """Return the table of graders' agreement with people."""
+def human_agreement_table(criterion: str, people: Sequence[JudgeHumanAgreement]) -> ReportTable:
+    """Return the table of judges' agreement with people."""
     rows: list[FieldValues] = [
         (
-            entry.grader,
+            entry.judge,
             digits_field(entry.spearman),
             "{:.2f} to {:.2f}".format(*entry.spearman_interval) if entry.spearman_interval else "",
             digits_field(entry.pearson),
@@ -196,8 +194,8 @@ def human_agreement_table(criterion: str, people: Sequence[GraderHumanAgreement]
         for entry in people
     ]
     return table_of(
-        f"Graders compared with {SIMULATED if any(entry.simulated for entry in people) else 'people'}, {criterion}",
-        ("Grader", "Spearman", "95% interval", "Pearson", "Judge minus people", "Texts", "People", "Alpha of people"),
+        f"Judges compared with {SIMULATED if any(entry.simulated for entry in people) else 'people'}, {criterion}",
+        ("Judge", "Spearman", "95% interval", "Pearson", "Judge minus people", "Texts", "People", "Alpha of people"),
         rows,
         "People: the mean over the raters of a text. Alpha: Krippendorff's (ordinal), among the people.",
     )
@@ -210,10 +208,10 @@ def answer_score_tables(judged: AnswerScores) -> Iterator[ReportTable]:
         for stratum in STRATA:
             if len({label for column in judged.columns for label in column.strata.get(stratum, ())}) > 1:
                 yield _stratum_table(judged, stratum)
-    yield _answer_graders_table(judged)
-    if any(grader.consistency["texts"] for grader in judged.graders):
+    yield _answer_judges_table(judged)
+    if any(judge.consistency["texts"] for judge in judged.judges):
         yield _consistency_table(judged)
-    if any(grader.controls for grader in judged.graders):
+    if any(judge.controls for judge in judged.judges):
         yield _answer_controls_table(judged)
     if judged.people:
         yield human_agreement_table(judged.criterion, judged.people)
@@ -228,14 +226,14 @@ def _scale(judged: AnswerScores) -> str:
 
 
 def _answer_scores_table(judged: AnswerScores) -> ReportTable:
-    columns = (*judged.columns, *judged.by_grader)
+    columns = (*judged.columns, *judged.by_judge)
     names = tuple(dict.fromkeys(name for column in columns for name in column.parts))
     parts = names if len(names) > 1 else ()
     counted = any(column.claim_rate is not None or column.says_nothing for column in columns)
     rows: list[FieldValues] = [
         (
             column.model,
-            column.grader,
+            column.judge,
             marked_field(score_field(column.value), column.refused),
             *(marked_field(digits_field(column.parts.get(name)), column.refused) for name in parts),
             *((marked_field(share_field(column.claim_rate), column.refused), column.says_nothing) if counted else ()),
@@ -245,7 +243,7 @@ def _answer_scores_table(judged: AnswerScores) -> ReportTable:
         for column in columns
     ]
     heads = (
-        "Model", "Grader", f"Score ({_scale(judged)})",
+        "Model", "Judge", f"Score ({_scale(judged)})",
         *(name.replace("_", " ").capitalize() for name in parts),
         *(("False statements", "No statement") if counted else ()),
         "Instances", "Judged",
@@ -263,7 +261,7 @@ def _answer_scores_table(judged: AnswerScores) -> ReportTable:
 
 
 def marked_field(field: TableField, refused: str) -> TableField:
-    """Return the field, marked if the graders did not pass their controls."""
+    """Return the field, marked if the judges did not pass their controls."""
     if not refused or field.sort is None:
         return field
     return field.model_copy(update={"text": f"{field.text} {FAILED_CONTROLS_MARK}", "tone": "warning"})
@@ -289,42 +287,42 @@ def _stratum_table(judged: AnswerScores, stratum: str) -> ReportTable:
     )
 
 
-def _answer_graders_table(judged: AnswerScores) -> ReportTable:
+def _answer_judges_table(judged: AnswerScores) -> ReportTable:
     rows: list[FieldValues] = [
         (
-            grader.title,
-            grader.texts,
-            grader.judgements,
-            grader.unreadable,
-            grader.tried_again,
-            grader.missing,
+            judge.title,
+            judge.texts,
+            judge.judgements,
+            judge.unreadable,
+            judge.tried_again,
+            judge.missing,
             digits_field(judged.alpha),
-            digits_field(grader.cost, ".4f"),
+            digits_field(judge.cost, ".4f"),
         )
-        for grader in judged.graders
+        for judge in judged.judges
     ]
     return table_of(
-        _answer_title(judged, "Graders"),
-        ("Grader", "Texts", "Judgements", "Unreadable", "Retried", "Missing", "Alpha", "Cost ($)"),
+        _answer_title(judged, "Judges"),
+        ("Judge", "Texts", "Judgements", "Unreadable", "Retried", "Missing", "Alpha", "Cost ($)"),
         rows,
-        "Equal texts are judged once. Alpha: Krippendorff's (ordinal), between the graders.",
+        "Equal texts are judged once. Alpha: Krippendorff's (ordinal), between the judges.",
     )
 
 
 def _consistency_table(judged: AnswerScores) -> ReportTable:
     rows: list[FieldValues] = [
         (
-            grader.title,
-            grader.consistency["texts"],
-            share_field(grader.consistency["same"]),
-            *(digits_field(grader.consistency[name]) for name in ("difference", "deviation", "alpha")),
-            digits_field(grader.consistency["order_effect"], "+.2f"),
+            judge.title,
+            judge.consistency["texts"],
+            share_field(judge.consistency["same"]),
+            *(digits_field(judge.consistency[name]) for name in ("difference", "deviation", "alpha")),
+            digits_field(judge.consistency["order_effect"], "+.2f"),
         )
-        for grader in judged.graders
+        for judge in judged.judges
     ]
     return table_of(
         _answer_title(judged, "Consistency over repeats"),
-        ("Grader", "Texts", "Same", "Difference", "SD", "Alpha", "Order effect"),
+        ("Judge", "Texts", "Same", "Difference", "SD", "Alpha", "Order effect"),
         rows,
         (
             "For answers that were judged more than once. Order effect: the gain of an answer from being shown before "
@@ -333,43 +331,43 @@ def _consistency_table(judged: AnswerScores) -> ReportTable:
     )
 
 
-def _control_verdict(grader: GraderTrust) -> tuple[str, str]:
-    """Return the verdict on a grader, and its tone."""
-    if grader.state == "accepted":
+def _control_verdict(judge: JudgeTrust) -> tuple[str, str]:
+    """Return the verdict on a judge, and its tone."""
+    if judge.state == "accepted":
         return "passed", "good"
-    return f"{'failed' if grader.state == 'failed' else 'not known'}: {grader.reason}", "warning"
+    return f"{'failed' if judge.state == 'failed' else 'not known'}: {judge.reason}", "warning"
 
 
 def _answer_controls_table(judged: AnswerScores) -> ReportTable:
     rows: list[FieldValues] = []
-    for grader in judged.graders:
-        for place, (name, control) in enumerate(grader.controls.items()):
-            order = "" if place or grader.in_order is None else "right" if grader.in_order else "wrong"
+    for judge in judged.judges:
+        for place, (name, control) in enumerate(judge.controls.items()):
+            order = "" if place or judge.in_order is None else "right" if judge.in_order else "wrong"
             first = place == 0
             rows.append(
                 (
-                    grader.title,
+                    judge.title,
                     name,
                     digits_field(control["mean"]),
                     share_field(control["right"]),
                     digits_field(control["separation"]),
                     control["problems"],
-                    share_field(grader.precision if first else None),
-                    share_field(grader.recall if first else None),
+                    share_field(judge.precision if first else None),
+                    share_field(judge.recall if first else None),
                     text_field(order, "warning" if order == "wrong" else ""),
-                    text_field(*_control_verdict(grader) if first else ("",)),
+                    text_field(*_control_verdict(judge) if first else ("",)),
                 )
             )
     return table_of(
         _answer_title(judged, "Calibration by controls"),
-        ("Grader", "Control", "Mean", "Correct", "Separation", "Problems", "Precision", "Recall", "Order", "Verdict"),
+        ("Judge", "Control", "Mean", "Correct", "Separation", "Problems", "Precision", "Recall", "Order", "Verdict"),
         rows,
         (
             "reference: the reference; false-claim: with one false statement more; other-reference: of another pull "
             "request; empty: nothing. Separation: the probability that a reference is judged better (0.5 is "
             "chance). Precision and recall: of the controls that are hallucinations, whether they are found out. "
-            "Verdict: a grader that is right about every control in "
-            f"{GOOD_GRADER_ACCURACY:.0%} of the cases fails in at most {MAX_FALSE_REJECTION:.0%} of the runs "
+            "Verdict: a judge that is right about every control in "
+            f"{GOOD_JUDGE_ACCURACY:.0%} of the cases fails in at most {MAX_FALSE_REJECTION:.0%} of the runs "
             f"({judged.acceptance})."
         ),
     )
@@ -385,16 +383,16 @@ def decision_tables(judged: CaretScores) -> Iterator[ReportTable]:
     """Yield the tables of one criterion that is answered by yes or no."""
     if not judged.decisions:
         return
-    if any(grader.controls for grader in judged.decisions):
+    if any(judge.controls for judge in judged.decisions):
         yield _decision_controls_table(judged)
-    if any(_known_agreements(grader) for grader in judged.decisions):
+    if any(_known_agreements(judge) for judge in judged.decisions):
         yield _decision_agreement_table(judged)
-    for grader in judged.decisions:
-        if grader.rounds:
-            yield _rounds_table(judged, grader)
+    for judge in judged.decisions:
+        if judge.rounds:
+            yield _rounds_table(judged, judge)
 
 
-def _known_agreements(numbers: GraderDecisions | RoundDecisions) -> list[tuple[str, DecisionAgreement]]:
+def _known_agreements(numbers: JudgeDecisions | RoundDecisions) -> list[tuple[str, DecisionAgreement]]:
     """Return what there are known decisions of, with the agreement."""
     agreements: list[tuple[str, DecisionAgreement]] = [(name, getattr(numbers, name)) for name in SOURCES]
     return [(name, agreement) for name, agreement in agreements if agreement.decisions]
@@ -402,22 +400,22 @@ def _known_agreements(numbers: GraderDecisions | RoundDecisions) -> list[tuple[s
 
 def _decision_controls_table(judged: CaretScores) -> ReportTable:
     rows: list[FieldValues] = []
-    for grader in judged.decisions:
-        for place, (name, control) in enumerate(grader.controls.items()):
-            state = "" if place else grader.state.replace("_", " ")
+    for judge in judged.decisions:
+        for place, (name, control) in enumerate(judge.controls.items()):
+            state = "" if place else judge.state.replace("_", " ")
             rows.append(
                 (
-                    grader.title,
+                    judge.title,
                     name,
                     control.expected,
                     share_field(control.right),
                     control.problems,
-                    text_field(state, _STATES[grader.state] if state else ""),
+                    text_field(state, _STATES[judge.state] if state else ""),
                 )
             )
     return table_of(
         f"Controls of decisions, {judged.criterion}",
-        ("Grader", "Control", "Right decision", "Decided so", "Problems", "Grader by controls"),
+        ("Judge", "Control", "Right decision", "Decided so", "Problems", "Judge by controls"),
         rows,
         "other-variant: the right answer to another instruction at the same caret. A control that was judged several "
         "times is decided by the majority.",
@@ -427,45 +425,45 @@ def _decision_controls_table(judged: CaretScores) -> ReportTable:
 def _decision_agreement_table(judged: CaretScores) -> ReportTable:
     rows: list[FieldValues] = [
         (
-            grader.title, SOURCES[name], _agreement_field(agreement), share_field(agreement.precision),
+            judge.title, SOURCES[name], _agreement_field(agreement), share_field(agreement.precision),
             share_field(agreement.recall), agreement.decisions,
         )
-        for grader in judged.decisions
-        for name, agreement in _known_agreements(grader)
+        for judge in judged.decisions
+        for name, agreement in _known_agreements(judge)
     ]  # fmt: skip
     return table_of(
         f"Decisions compared with what is known, {judged.criterion}",
-        ("Grader", "Compared with", "Agreement", "Precision of yes", "Recall of yes", "Decisions"),
+        ("Judge", "Compared with", "Agreement", "Precision of yes", "Recall of yes", "Decisions"),
         rows,
         "Predicates and people are compared on the models' answers, where both decide. Every round counts. Wilson's "
         "interval of the agreement treats decisions as independent.",
     )
 
 
-def _rounds_table(judged: CaretScores, grader: GraderDecisions) -> ReportTable:
+def _rounds_table(judged: CaretScores, judge: JudgeDecisions) -> ReportTable:
     """Return the table of agreement by round; the last rows are the mean and the extremes."""
-    names = [name for name, _ in _known_agreements(grader)]
+    names = [name for name, _ in _known_agreements(judge)]
     rows: list[FieldValues] = [
         (
             str(one.number), one.judged, one.unreadable, share_field(one.yes),
             *(share_field(getattr(one, name).agreement) for name in names),
         )
-        for one in grader.rounds
+        for one in judge.rounds
     ]  # fmt: skip
     rows.append(
         (
-            "all rounds", sum(one.judged for one in grader.rounds), sum(one.unreadable for one in grader.rounds),
-            _mean_and_range([one.yes for one in grader.rounds]),
-            *(_mean_and_range([getattr(one, name).agreement for one in grader.rounds]) for name in names),
+            "all rounds", sum(one.judged for one in judge.rounds), sum(one.unreadable for one in judge.rounds),
+            _mean_and_range([one.yes for one in judge.rounds]),
+            *(_mean_and_range([getattr(one, name).agreement for one in judge.rounds]) for name in names),
         )
     )  # fmt: skip
     heads = ("Round", "Judged", "Unreadable", "Yes", *(f"Agreement with {SOURCES[name]}" for name in names))
-    same, alpha = digits_field(grader.same, ".3f").text, digits_field(grader.alpha, ".3f").text
+    same, alpha = digits_field(judge.same, ".3f").text, digits_field(judge.alpha, ".3f").text
     caption = (
         f"Pairs of rounds with the same decision about a text: {same}; Krippendorff's alpha between rounds: {alpha}. "
         "All rounds: the mean, with the lowest and the highest."
     )
-    return table_of(f"Agreement by round, {grader.title}, {judged.criterion}", heads, rows, caption)
+    return table_of(f"Agreement by round, {judge.title}, {judged.criterion}", heads, rows, caption)
 
 
 def _agreement_field(agreement: DecisionAgreement) -> TableField:

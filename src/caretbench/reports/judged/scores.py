@@ -1,4 +1,4 @@
-"""Types of judge scores in a report: scores at carets and of answers, calibration and agreement of graders."""
+"""Types of judge scores in a report: scores at carets and of answers, calibration and agreement of judges."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class JudgedCell(ReportValue):
 
 
 class CaretScoreColumn(ReportValue):
-    """Scores of one model by one grader, or by all graders."""
+    """Scores of one model by one judge, or by all judges."""
 
     model: str
     parameters: str
     title: str
     baseline: bool
-    grader: str
+    judge: str
     samples: int
     """Number of completions that could be judged."""
     judged: int
@@ -41,11 +41,11 @@ class CaretScoreColumn(ReportValue):
     overall: JudgedCell
     strata: Mapping[str, tuple[JudgedCell, ...]]
     refused: str = ""
-    """Reason for which the scores measure nothing; empty if the graders passed their controls, or had none."""
+    """Reason for which the scores measure nothing; empty if the judges passed their controls, or had none."""
 
 
 class ControlNumbers(ReportValue):
-    """Ratings of one control by one grader. ``separation``: probability that a reference is rated above the control."""
+    """Ratings of one control by one judge. ``separation``: probability that a reference is rated above the control."""
 
     mean: float
     separation: float | None = None
@@ -53,10 +53,10 @@ class ControlNumbers(ReportValue):
     """Share of problems whose reference is rated above the control of the same problem; ties count half."""
 
 
-class GraderCounts(ReportValue):
-    """Numbers of judgements of one grader."""
+class JudgeCounts(ReportValue):
+    """Numbers of judgements of one judge."""
 
-    grader: str
+    judge: str
     parameters: str
     title: str
     texts: int
@@ -71,8 +71,8 @@ class GraderCounts(ReportValue):
     cost: float | None = None
 
 
-class GraderNumbers(GraderCounts):
-    """Numbers of one grader of texts at carets, with its repeats and controls."""
+class JudgeNumbers(JudgeCounts):
+    """Numbers of one judge of texts at carets, with its repeats and controls."""
 
     repeat_deviation: float | None = None
     """Pooled standard deviation of the sums over repeats for the same text."""
@@ -85,8 +85,8 @@ class GraderNumbers(GraderCounts):
     reason: str = ""
 
 
-class GraderPair(ReportValue):
-    """Agreement of two graders: correlations of their sums over the texts that both judged."""
+class JudgePair(ReportValue):
+    """Agreement of two judges: correlations of their sums over the texts that both judged."""
 
     first: str
     second: str
@@ -95,10 +95,10 @@ class GraderPair(ReportValue):
     texts: int
 
 
-class GraderHumanAgreement(ReportValue):
-    """Agreement of a grader with people (``human_ratings.jsonl``), over the texts that both rated."""
+class JudgeHumanAgreement(ReportValue):
+    """Agreement of a judge with people (``human_ratings.jsonl``), over the texts that both rated."""
 
-    grader: str
+    judge: str
     texts: int
     raters: int
     pearson: float | None
@@ -108,20 +108,20 @@ class GraderHumanAgreement(ReportValue):
     spearman_interval: tuple[float, float] | None = None
     simulated: bool = False
     winning_rate: float | None = None
-    """Share of the people against whom the grader wins in the alt-test; None without a test."""
+    """Share of the people against whom the judge wins in the alt-test; None without a test."""
     passes: bool | None = None
-    """True if the grader may take the place of a person, by that test of three people at least."""
+    """True if the judge may take the place of a person, by that test of three people at least."""
     reason: str = ""
     """Reason for which there is no test."""
 
     @property
     def validated(self) -> bool:
-        """Return whether people, not a test's program, confirm the grader."""
+        """Return whether people, not a test's program, confirm the judge."""
         return self.passes is True and not self.simulated
 
     @property
     def validity(self) -> str:
-        """State of validation with the grader's own figures."""
+        """State of validation with the judge's own figures."""
         shown = "undefined" if self.spearman is None else f"{self.spearman:.2f}"
         if self.spearman_interval is not None:
             shown += " [{:.2f} to {:.2f}]".format(*self.spearman_interval)
@@ -161,14 +161,14 @@ class RoundDecisions(ReportValue):
     people: DecisionAgreement
 
 
-class GraderDecisions(ReportValue):
-    """Decisions of one grader: about the controls (``known``), and compared with predicates and people.
+class JudgeDecisions(ReportValue):
+    """Decisions of one judge: about the controls (``known``), and compared with predicates and people.
 
     ``same`` is the share of pairs of rounds with the same decision about a text, ``alpha`` Krippendorff's between the
     rounds; ``rounds`` is empty if there was one.
     """
 
-    grader: str
+    judge: str
     parameters: str
     title: str
     controls: Mapping[str, ControlDecisions]
@@ -181,35 +181,35 @@ class GraderDecisions(ReportValue):
     state: State = "unknown"
     """Verdict by the controls: ``accepted``, ``failed``, ``too_few`` or ``unknown``."""
     reason: str = ""
-    """Reason for which the grader is not accepted."""
+    """Reason for which the judge is not accepted."""
 
 
 class JudgedCriterion(ReportValue):
     """Base class of the scores by one criterion, with the validation by people."""
 
-    people: tuple[GraderHumanAgreement, ...] = ()
-    graders: tuple[GraderCounts, ...] = ()
+    people: tuple[JudgeHumanAgreement, ...] = ()
+    judges: tuple[JudgeCounts, ...] = ()
 
     @property
     def validated(self) -> bool:
-        """Return whether people confirm every grader, by this criterion."""
-        confirmed = {entry.grader for entry in self.people if entry.validated}
-        return bool(confirmed) and all(grader.title in confirmed for grader in self.graders)
+        """Return whether people confirm every judge, by this criterion."""
+        confirmed = {entry.judge for entry in self.people if entry.validated}
+        return bool(confirmed) and all(judge.title in confirmed for judge in self.judges)
 
     @property
     def validity(self) -> str:
-        """State of validation of each grader in a few words, shown next to the scores."""
-        people = {entry.grader: entry for entry in self.people if not entry.simulated}
+        """State of validation of each judge in a few words, shown next to the scores."""
+        people = {entry.judge: entry for entry in self.people if not entry.simulated}
         if not people:
             return SIMULATED if self.people else NOT_VALIDATED
         states = {name: entry.validity for name, entry in people.items()}
         # A good judge next to one that guesses keeps its own figure.
-        states |= {grader.title: NOT_VALIDATED for grader in self.graders if grader.title not in people}
+        states |= {judge.title: NOT_VALIDATED for judge in self.judges if judge.title not in people}
         return "; ".join(f"{name}: {state}" if len(states) > 1 else state for name, state in states.items())
 
 
 class CaretScores(JudgedCriterion):
-    """Scores at carets by one criterion. ``columns`` are over all graders; ``by_grader`` is empty with one grader."""
+    """Scores at carets by one criterion. ``columns`` are over all judges; ``by_judge`` is empty with one judge."""
 
     criterion: str
     scores: Mapping[str, float]
@@ -221,14 +221,14 @@ class CaretScores(JudgedCriterion):
     policy: str
     profile: str
     columns: tuple[CaretScoreColumn, ...]
-    by_grader: tuple[CaretScoreColumn, ...] = ()
-    graders: tuple[GraderNumbers, ...]
+    by_judge: tuple[CaretScoreColumn, ...] = ()
+    judges: tuple[JudgeNumbers, ...]
     alpha: float | None = None
-    """Krippendorff's alpha (ordinal) between the graders."""
+    """Krippendorff's alpha (ordinal) between the judges."""
     alpha_texts: int = 0
-    pairs: tuple[GraderPair, ...] = ()
-    decisions: tuple[GraderDecisions, ...] = ()
-    """Decisions of the graders, compared with what is known, if the criterion is answered by yes or no."""
+    pairs: tuple[JudgePair, ...] = ()
+    decisions: tuple[JudgeDecisions, ...] = ()
+    """Decisions of the judges, compared with what is known, if the criterion is answered by yes or no."""
 
     @property
     def maximum(self) -> float:
@@ -237,11 +237,11 @@ class CaretScores(JudgedCriterion):
 
 
 class AnswerScoreColumn(ReportValue):
-    """Scores of one model's answers by one grader, or by all graders. ``value`` is the mean score."""
+    """Scores of one model's answers by one judge, or by all judges. ``value`` is the mean score."""
 
     model: str
     parameters: str
-    grader: str
+    judge: str
     answers: int
     rated: int
     value: ReportedNumber | None
@@ -253,7 +253,7 @@ class AnswerScoreColumn(ReportValue):
     claim_rate: float | None = None
     """Share of all statements that are hallucinations."""
     refused: str = ""
-    """Reason for which scores must not include the values; empty if the graders passed their controls."""
+    """Reason for which scores must not include the values; empty if the judges passed their controls."""
 
     @property
     def coverage(self) -> float:
@@ -266,8 +266,8 @@ class AnswerScoreColumn(ReportValue):
         return self.coverage < REQUIRED_COVERAGE
 
 
-class GraderTrust(GraderCounts):
-    """Reliability of one grader of answers: consistency over repeats, and correctness on controls."""
+class JudgeTrust(JudgeCounts):
+    """Reliability of one judge of answers: consistency over repeats, and correctness on controls."""
 
     consistency: Mapping[str, float | None]
     controls: Mapping[str, Mapping[str, float | None]]
@@ -278,7 +278,7 @@ class GraderTrust(GraderCounts):
     state: State = "unknown"
     """Verdict by the controls: ``accepted``, ``failed``, ``too_few`` or ``unknown``."""
     reason: str = ""
-    """Reason for which the grader is not accepted."""
+    """Reason for which the judge is not accepted."""
 
 
 class AnswerScores(JudgedCriterion):
@@ -288,13 +288,13 @@ class AnswerScores(JudgedCriterion):
     rule: str = VALUE_RULE_VERSION
     """Version of the rule from judgements to values."""
     acceptance: str = ACCEPTANCE_VERSION
-    """Version of the rule by which graders are accepted."""
+    """Version of the rule by which judges are accepted."""
     maximum: float
     hallucinations: bool
     """True if the value is the share of answers with a hallucination (less is better)."""
     profile: str
     columns: tuple[AnswerScoreColumn, ...]
-    by_grader: tuple[AnswerScoreColumn, ...] = ()
-    graders: tuple[GraderTrust, ...]
+    by_judge: tuple[AnswerScoreColumn, ...] = ()
+    judges: tuple[JudgeTrust, ...]
     alpha: float | None = None
-    """Krippendorff's alpha (ordinal) between the graders."""
+    """Krippendorff's alpha (ordinal) between the judges."""

@@ -1,9 +1,9 @@
 """Reliability of judges of answers: consistency over repeats, correctness on controls, and acceptance by them.
 
 A judge is correct about a control if it gives the text the known rating (:func:`is_control_correct`). It *fails* if
-its number of correct controls is so low that a good judge (correct with probability ``GOOD_GRADER_ACCURACY``) would
+its number of correct controls is so low that a good judge (correct with probability ``GOOD_JUDGE_ACCURACY``) would
 have one that low in at most ``MAX_FALSE_REJECTION`` of runs (all controls of a criterion together). With too few
-controls to tell a good judge from one that is correct half of the time (``BAD_GRADER_ACCURACY``), the verdict is open,
+controls to tell a good judge from one that is correct half of the time (``BAD_JUDGE_ACCURACY``), the verdict is open,
 and the judge is not accepted either.
 """
 
@@ -18,20 +18,20 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from caretbench.errors import UsageError
-from caretbench.judging.aggregation import GraderKey, TextKey, separation
+from caretbench.judging.aggregation import JudgeKey, TextKey, separation
 from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import HALLUCINATIONS, REFERENCE, control_names, question_controls
 from caretbench.judging.criteria import Criterion, get_criterion
 from caretbench.metrics.agreement.coefficients import krippendorff_alpha
 from caretbench.problem import Problem
-from caretbench.reports.judged.judged_answers import JudgedAnswers, JudgedTexts, TextValue, grader_title
+from caretbench.reports.judged.judged_answers import JudgedAnswers, JudgedTexts, TextValue, judge_title
 
 MIN_REFERENCE_SHARE = 0.7
 """Minimum share of the maximum that the reference must get."""
 
 
 class Consistency(NamedTuple):
-    """Consistency of one grader, over the answers that it judged more than once.
+    """Consistency of one judge, over the answers that it judged more than once.
 
     ``same`` is the share of pairs of repeats with equal values, ``difference`` their mean distance, ``deviation`` the
     pooled standard deviation, ``alpha`` Krippendorff's between the repeats (ordinal). ``order_effect`` is the mean gain
@@ -48,7 +48,7 @@ class Consistency(NamedTuple):
 
 
 def consistency(texts: Mapping[TextKey, TextValue], *, orders: int = 1) -> Consistency:
-    """Return the consistency of a grader's repeats, which cycle through ``orders`` orders of the texts."""
+    """Return the consistency of a judge's repeats, which cycle through ``orders`` orders of the texts."""
     several = [text.by_repeat for text in texts.values() if len(text.by_repeat) > 1]
     if not several:
         return Consistency(0, None, None, None, None)
@@ -81,7 +81,7 @@ def _gain(values: Mapping[int, float], orders: int) -> float | None:
 
 
 class ControlRating(NamedTuple):
-    """Ratings of one control by a grader. ``right`` is the share of correct ratings.
+    """Ratings of one control by a judge. ``right`` is the share of correct ratings.
 
     Correct means: the reference gets at least :data:`TOP` of the maximum and no hallucination; other controls of
     hallucinations are recognised; a wrong answer gets less than half. ``separation`` is the probability that a
@@ -98,7 +98,7 @@ class ControlRating(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """Calibration of one grader by the controls. Precision and recall are those of hallucinations.
+    """Calibration of one judge by the controls. Precision and recall are those of hallucinations.
 
     ``unjudged`` is the number of missing judgements of controls, for problems with at least two judged ones.
     """
@@ -110,11 +110,9 @@ class Calibration(NamedTuple):
     in_order: bool | None = None
 
 
-def calibration(
-    judged: JudgedTexts, grader: GraderKey, criterion: Criterion, problems: Sequence[Problem]
-) -> Calibration:
-    """Return the calibration of a grader by the controls of all problems that are judged by the criterion."""
-    values, gains, unjudged = _gathered(judged, grader, criterion, problems)
+def calibration(judged: JudgedTexts, judge: JudgeKey, criterion: Criterion, problems: Sequence[Problem]) -> Calibration:
+    """Return the calibration of a judge by the controls of all problems that are judged by the criterion."""
+    values, gains, unjudged = _gathered(judged, judge, criterion, problems)
     bad = judged.form in HALLUCINATIONS
     reference = [-value if bad else value for value in values.get(REFERENCE, ())]
     ratings = {
@@ -135,14 +133,14 @@ def calibration(
 
 
 def _gathered(
-    judged: JudgedTexts, grader: GraderKey, criterion: Criterion, problems: Sequence[Problem]
+    judged: JudgedTexts, judge: JudgeKey, criterion: Criterion, problems: Sequence[Problem]
 ) -> tuple[dict[str, list[float]], dict[str, list[float]], int]:
     """Return values and gains (from being shown first) of all judged controls, and the number of unjudged ones."""
     values: dict[str, list[float]] = {name: [] for name in control_names(criterion)}
     gains: dict[str, list[float]] = {name: [] for name in values}
     unjudged = 0
     for problem, texts in question_controls(problems, criterion).items():
-        every = {name: judged.graders[grader].get((problem, answer_key(text))) for name, text in texts.items()}
+        every = {name: judged.judges[judge].get((problem, answer_key(text))) for name, text in texts.items()}
         there = {name: value for name, value in every.items() if value is not None}
         # The reference alone may be a model's answer; with a second judged text, controls were requested.
         if len(there) > 1:
@@ -184,16 +182,16 @@ def _in_order(ratings: Mapping[str, ControlRating], *, bad: bool) -> bool | None
 
 
 ACCEPTANCE_VERSION: Final = "controls@1"
-"""Version of the rule by which graders are accepted."""
+"""Version of the rule by which judges are accepted."""
 
 # Below 33 problems for each of three controls (35 for four), no threshold keeps both 1 % and 5 %.
 # A judge that always said 4 earned the reference .760, and nothing withheld it: acceptance is by exact binomial bounds.
-GOOD_GRADER_ACCURACY: Final = 0.85
+GOOD_JUDGE_ACCURACY: Final = 0.85
 MAX_FALSE_REJECTION: Final = 0.01
-"""Maximum probability that a good grader fails under one criterion."""
-BAD_GRADER_ACCURACY: Final = 0.5
+"""Maximum probability that a good judge fails under one criterion."""
+BAD_JUDGE_ACCURACY: Final = 0.5
 MAX_FALSE_ACCEPTANCE: Final = 0.05
-"""Maximum probability that a bad grader is accepted (``BAD_GRADER_ACCURACY``: its share of correct controls)."""
+"""Maximum probability that a bad judge is accepted (``BAD_JUDGE_ACCURACY``: its share of correct controls)."""
 MAX_ORDER_EFFECT: Final = 0.25
 """Maximum gain of a text from being shown first, as a share of the scale."""
 
@@ -205,48 +203,48 @@ State = Literal["accepted", "failed", "too_few", "unknown"]
 
 
 class Acceptance(NamedTuple):
-    """Verdict on one grader by one criterion, and the reason if it is not accepted."""
+    """Verdict on one judge by one criterion, and the reason if it is not accepted."""
 
     state: State
     reason: str = ""
 
     @property
     def accepted(self) -> bool:
-        """Return whether scores may include the grader's values."""
+        """Return whether scores may include the judge's values."""
         return self.state == "accepted"
 
 
 @cache
 def min_correct_controls(problems: int, controls: int) -> int:
-    """Return the number of problems, of ``problems``, in which a grader must judge a control correctly."""
+    """Return the number of problems, of ``problems``, in which a judge must judge a control correctly."""
     from scipy.special import bdtr  # takes a third of a second to load, and few runs have controls
 
     return int(
         # A judge fails by any one control, so the probability of a false rejection is divided among them.
-        np.argmax(bdtr(np.arange(problems + 1), problems, GOOD_GRADER_ACCURACY) > MAX_FALSE_REJECTION / controls)
+        np.argmax(bdtr(np.arange(problems + 1), problems, GOOD_JUDGE_ACCURACY) > MAX_FALSE_REJECTION / controls)
     )
 
 
 @cache
 def min_control_problems(controls: int) -> int:
-    """Return the number of problems for which each control must be judged to detect a bad grader."""
+    """Return the number of problems for which each control must be judged to detect a bad judge."""
     from scipy.special import bdtrc
 
     last = 0
     for problems in range(1, 200):  # the probability falls with the problems, but not at every step
         required = min_correct_controls(problems, controls)
-        if bdtrc(required - 1, problems, BAD_GRADER_ACCURACY) > MAX_FALSE_ACCEPTANCE:
+        if bdtrc(required - 1, problems, BAD_JUDGE_ACCURACY) > MAX_FALSE_ACCEPTANCE:
             last = problems
     return last + 1
 
 
-def grader_acceptance(found: Calibration, criterion: Criterion) -> Acceptance:
-    """Return the verdict on a grader by its ratings of the controls of a criterion."""
+def judge_acceptance(found: Calibration, criterion: Criterion) -> Acceptance:
+    """Return the verdict on a judge by its ratings of the controls of a criterion."""
     return acceptance_of(found, control_names(criterion))
 
 
 def acceptance_of(found: Calibration, names: tuple[str, ...]) -> Acceptance:
-    """Return the verdict on a grader by its ratings of the controls with these names."""
+    """Return the verdict on a judge by its ratings of the controls with these names."""
     if not names:
         return Acceptance("unknown", "there are no controls for this criterion")
     faults = list(_faults(found, names))
@@ -283,12 +281,12 @@ def _faults(found: Calibration, names: tuple[str, ...]) -> Iterator[str]:
             yield f"{name} {verb} {abs(rating.order_effect):.0%} of the scale by being shown first"
 
 
-def run_acceptance(answers: JudgedAnswers, judged: JudgedTexts, grader: GraderKey) -> Acceptance:
-    """Return the verdict on one grader by one criterion of a run."""
+def run_acceptance(answers: JudgedAnswers, judged: JudgedTexts, judge: JudgeKey) -> Acceptance:
+    """Return the verdict on one judge by one criterion of a run."""
     criterion = known_criterion(judged.criterion)
     if criterion is None:
         return Acceptance("unknown", "the controls of this criterion are not known")
-    return grader_acceptance(calibration(judged, grader, criterion, answers.problems_of(judged.criterion)), criterion)
+    return judge_acceptance(calibration(judged, judge, criterion, answers.problems_of(judged.criterion)), criterion)
 
 
 def known_criterion(key: str) -> Criterion | None:
@@ -300,12 +298,12 @@ def known_criterion(key: str) -> Criterion | None:
 
 
 def withheld_by_criterion(answers: JudgedAnswers) -> Mapping[str, str]:
-    """Return the reason for withholding scores, by criterion, for criteria with a grader that is not accepted."""
+    """Return the reason for withholding scores, by criterion, for criteria with a judge that is not accepted."""
     withheld: dict[str, str] = {}
     for judged in answers.texts():
-        verdicts = [(key, run_acceptance(answers, judged, key)) for key in judged.graders]
+        verdicts = [(key, run_acceptance(answers, judged, key)) for key in judged.judges]
         reasons = [
-            rejection_line(grader_title(key, judged), judged.criterion, verdict)
+            rejection_line(judge_title(key, judged), judged.criterion, verdict)
             for key, verdict in verdicts
             if not verdict.accepted
         ]
@@ -314,11 +312,11 @@ def withheld_by_criterion(answers: JudgedAnswers) -> Mapping[str, str]:
     return withheld
 
 
-def rejection_line(grader: str, criterion: str, verdict: Acceptance) -> str:
-    """Return one line with grader, criterion and the reason for rejection."""
+def rejection_line(judge: str, criterion: str, verdict: Acceptance) -> str:
+    """Return one line with judge, criterion and the reason for rejection."""
     reason = (
         f"fails its controls: {verdict.reason} (rule {ACCEPTANCE_VERSION})"
         if verdict.state == "failed"
         else verdict.reason
     )
-    return f"{grader} by {criterion}: {reason}"
+    return f"{judge} by {criterion}: {reason}"

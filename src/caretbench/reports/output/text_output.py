@@ -162,7 +162,7 @@ def _plain(field: TableField) -> str:
 
 CSV_FIELDS = (
     "suite", "run", "model", "parameters", "policy", "profile", "scope", "language", "category", "mode",
-    "metric", "value", "low", "high", "problems", "method", "grader", "note", "labels",
+    "metric", "value", "low", "high", "problems", "method", "judge", "note", "labels",
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from caretbench.reports.tables import ReportTable
 
 
 class JudgeScoresSection(Section):
-    """Section of scores by criterion, calibration and agreement of the graders."""
+    """Section of scores by criterion, calibration and agreement of the judges."""
 
     positions = SectionPositions(text=50, page=30, lines=40)
     part = PagePart("judged", "Judged", "Judge scores")
@@ -28,7 +28,7 @@ class JudgeScoresSection(Section):
         return {"judged": source.caret_scores, "answers": answers}
 
     def warnings(self, summary: Summary) -> Iterator[str]:
-        """Yield models with too few values, graders that did not pass their controls, and the state of validation."""
+        """Yield models with too few values, judges that did not pass their controls, and the state of validation."""
         yield from coverage_warnings(summary.answers)
         yield from control_warnings(summary.answers)
         yield from decision_warnings(summary.judged)
@@ -82,26 +82,26 @@ def _charts(number: int, judged: CaretScores) -> list[Chart]:
 
 
 def validation_warnings(judged: Sequence[CaretScores | AnswerScores]) -> Iterator[str]:
-    """Yield the state of validation of the scores, and graders that rate the controls in a wrong order."""
+    """Yield the state of validation of the scores, and judges that rate the controls in a wrong order."""
     for section in judged:
         if any(entry.simulated for entry in section.people):
             yield f"The scores by {section.criterion} were compared with {SIMULATED}; they say nothing about people."
         elif not section.validated:
             yield f"The scores by {section.criterion}: {section.validity}. See docs/explanation/judging.md."
-        for grader in section.graders if isinstance(section, CaretScores) else ():
-            if grader.in_order is False:
+        for judge in section.judges if isinstance(section, CaretScores) else ():
+            if judge.in_order is False:
                 yield (
-                    f"{grader.title} does not rate the controls in the order that is known to be right; its scores by "
+                    f"{judge.title} does not rate the controls in the order that is known to be right; its scores by "
                     f"{section.criterion} do not measure quality."
                 )
 
 
 def _caret_lines(judged: CaretScores) -> Iterator[Line]:
     """Yield judge scores in points, each with its state of validation."""
-    for column in (*judged.columns, *judged.by_grader):
+    for column in (*judged.columns, *judged.by_judge):
         common = {
             "model": column.model, "parameters": column.parameters, "policy": judged.policy,
-            "profile": judged.profile, "grader": column.grader,
+            "profile": judged.profile, "judge": column.judge,
             "note": "; ".join(filter(None, (judged.validity, column.refused))),
         }  # fmt: skip
         cells = [("all", column.overall)]
@@ -110,26 +110,26 @@ def _caret_lines(judged: CaretScores) -> Iterator[Line]:
             for name, estimate in cell.scores.items():
                 where = {"scope": scope, "metric": f"{judged.criterion}:{name}"}
                 yield common | where | dict(cell.labels) | estimate.numbers()
-    for grader in judged.graders:
-        for name, control in grader.controls.items():
+    for judge in judged.judges:
+        for name, control in judge.controls.items():
             for metric, value in (("mean", control.mean), ("separation", control.separation)):
                 if value is not None:
                     yield {
                         "scope": f"control {name}", "metric": f"{judged.criterion}:{metric}", "value": value,
-                        "problems": grader.control_problems, "grader": grader.title, "note": judged.validity,
+                        "problems": judge.control_problems, "judge": judge.title, "note": judged.validity,
                     }  # fmt: skip
     yield from _decision_lines(judged)
 
 
 def _decision_lines(judged: CaretScores) -> Iterator[Line]:
     """Yield the agreement of decisions with what is known."""
-    for grader in judged.decisions:
-        common = {"grader": grader.title, "note": "; ".join(filter(None, (judged.validity, grader.reason)))}
-        for name, control in grader.controls.items():
+    for judge in judged.decisions:
+        common = {"judge": judge.title, "note": "; ".join(filter(None, (judged.validity, judge.reason)))}
+        for name, control in judge.controls.items():
             where = {"scope": f"control {name}", "metric": f"{judged.criterion}:right"}
             yield common | where | {"value": control.right, "problems": control.problems}
         for field, title in SOURCES.items():
-            agreement: DecisionAgreement = getattr(grader, field)
+            agreement: DecisionAgreement = getattr(judge, field)
             for metric in ("agreement", "precision", "recall"):
                 if (value := getattr(agreement, metric)) is not None:
                     where = {"scope": f"compared with {title}", "metric": f"{judged.criterion}:{metric}"}
@@ -138,10 +138,10 @@ def _decision_lines(judged: CaretScores) -> Iterator[Line]:
 
 def _answer_lines(answers: AnswerScores) -> Iterator[Line]:
     """Yield scores of answers to questions, each with its state of validation."""
-    for column in (*answers.columns, *answers.by_grader):
+    for column in (*answers.columns, *answers.by_judge):
         common = {
             "model": column.model, "parameters": column.parameters, "profile": answers.profile,
-            "grader": column.grader, "note": "; ".join(filter(None, (answers.validity, column.refused))),
+            "judge": column.judge, "note": "; ".join(filter(None, (answers.validity, column.refused))),
         }  # fmt: skip
         cells = [(stratum, label, score) for stratum, cells in column.strata.items() for label, score in cells.items()]
         for scope, label, estimate in [("all", "", column.value), *cells]:
@@ -149,13 +149,13 @@ def _answer_lines(answers: AnswerScores) -> Iterator[Line]:
                 where = {"scope": f"{scope} {label}".rstrip(), "metric": answers.criterion}
                 yield common | where | estimate.numbers()
         yield common | {"scope": "all", "metric": f"{answers.criterion}:coverage", "value": column.coverage}
-    for grader in answers.graders:
-        common = {"grader": grader.title, "note": "; ".join(filter(None, (answers.validity, grader.reason)))}
+    for judge in answers.judges:
+        common = {"judge": judge.title, "note": "; ".join(filter(None, (answers.validity, judge.reason)))}
         for metric in ("precision", "recall"):
-            if (value := getattr(grader, metric)) is not None:
+            if (value := getattr(judge, metric)) is not None:
                 where = {"scope": "controls", "metric": f"{answers.criterion}:{metric}"}
                 yield common | where | {"value": value}
-        for name, control in grader.controls.items():
+        for name, control in judge.controls.items():
             for metric in ("mean", "right", "separation"):
                 if control[metric] is not None:
                     metric_of = {"scope": f"control {name}", "metric": f"{answers.criterion}:{metric}"}

@@ -70,20 +70,20 @@ class PublishedComparison(ReportValue):
 
 
 class PublishedJudgeScore(ReportValue):
-    """Published judge score with that of this run (``ours``), which is by another grader and may differ."""
+    """Published judge score with that of this run (``ours``), which is by another judge and may differ."""
 
     table: str
     model: str
     parameters: str
     criterion: str
-    grader: str
+    judge: str
     validity: str
     stratum: str
     label: str
     printed: ReportedNumber
     ours: ReportedNumber
     refused: str = ""
-    """Reason for which ours measures nothing; empty if the graders passed their controls."""
+    """Reason for which ours measures nothing; empty if the judges passed their controls."""
 
 
 def compare_with_published(summary: Summary) -> tuple[PublishedComparison, ...]:
@@ -140,7 +140,7 @@ def _column_rows(column: Column, printed_model: str, summary: Summary) -> Iterat
 
 
 def compare_judge_scores(summary: Summary) -> tuple[PublishedJudgeScore, ...]:
-    """Return the published judge scores that this run has too, with the mean of all graders here."""
+    """Return the published judge scores that this run has too, with the mean of all judges here."""
     models, order = printed_models(summary.suite), _table_order(summary.suite)
     rows = [
         PublishedJudgeScore(
@@ -148,7 +148,7 @@ def compare_judge_scores(summary: Summary) -> tuple[PublishedJudgeScore, ...]:
             model=column.model,
             parameters=column.parameters,
             criterion=judged.criterion,
-            grader=column.grader,
+            judge=column.judge,
             validity=judged.validity,
             stratum=printed.stratum,
             label=printed.label,
@@ -315,7 +315,7 @@ def _judged_table(rows: Sequence[PublishedJudgeScore]) -> ReportTable | None:
             row.model,
             _part_title(row),
             row.criterion,
-            row.grader,
+            row.judge,
             score_field(row.printed),
             marked_field(score_field(row.ours), row.refused),
         )
@@ -323,10 +323,10 @@ def _judged_table(rows: Sequence[PublishedJudgeScore]) -> ReportTable | None:
     ]
     return table_of(
         f"{rows[0].table} ({', '.join(dict.fromkeys(row.validity for row in rows))})",
-        ("Model", "Part", "Criterion", "Grader here", "Published", "Ours"),
+        ("Model", "Part", "Criterion", "Judge here", "Published", "Ours"),
         fields,
         (
             "Not a reproduction: the paper's judge was o3-mini with another prompt, and its judgements are not "
-            f"published. Scores depend on grader and prompt. {MARK_NOTE}"
+            f"published. Scores depend on judge and prompt. {MARK_NOTE}"
         ),
     )

@@ -1,1 +1,1 @@
-"""Parts of the judging stage: texts of a run, graders, forecasts, ratings by people."""
+"""Parts of the judging stage: texts of a run, judges, forecasts, ratings by people."""

@@ -247,7 +247,7 @@ class JudgeRequests(StageRequests[DistinctText]):
     # --- rows ---------------------------------------------------------------------------------------------------
 
     def _identity(self, pending: PendingRequest[DistinctText], repeat: int) -> dict[str, Any]:
-        names = ("problem_id", "answer", "grader", "parameters", "criterion", "repeat")
+        names = ("problem_id", "answer", "judge", "parameters", "criterion", "repeat")
         return dict(zip(names, self._key(pending.item, repeat), strict=True))
 
     def _key(self, subject: DistinctText, repeat: int) -> JudgementKey:
@@ -260,7 +260,7 @@ class JudgeRequests(StageRequests[DistinctText]):
         ours = (self.name, self.parameters, self.criterion.key)
 
         def again(row: Judgement) -> bool:
-            whose = (row.grader, row.parameters, row.criterion)
+            whose = (row.judge, row.parameters, row.criterion)
             return not row.values and whose == ours and (row.problem_id, row.answer) in texts
 
         def kept() -> Iterator[Judgement]:
@@ -300,7 +300,7 @@ def second_step_judgements(
     """Return the distinct statements that a judge extracted, with the repeats that contain them.
 
     Args:
-        first: The grader's judgements by the criterion of the first step.
+        first: The judge's judgements by the criterion of the first step.
         requested: Texts of the first step: statements of other texts do not count.
         problems: By id.
     """

@@ -15,7 +15,7 @@ from caretbench.files import sha256_json
 from caretbench.judging.answers import TextOf
 from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS, ControlTexts
 from caretbench.judging.criteria import Criterion, CriterionProblems, get_criterion, problems_by_criterion
-from caretbench.judging.prompting import grader_settings, render
+from caretbench.judging.prompting import judge_settings, render
 from caretbench.models import AccessCheck, ClientOpener, ClientOptions, ModelClient, Sampling, unchecked
 from caretbench.problem import Judgement
 from caretbench.progress import Progress
@@ -45,9 +45,9 @@ _CLAIM_CHARACTERS = 120
 
 
 class JudgingForecast(NamedTuple):
-    """Forecast for one grader. Costs are in US dollars; None: no price is known.
+    """Forecast for one judge. Costs are in US dollars; None: no price is known.
 
-    Tokens are counted by the grader's tokenizer where it is known, and estimated from bytes elsewhere.
+    Tokens are counted by the judge's tokenizer where it is known, and estimated from bytes elsewhere.
     """
 
     judgements: int
@@ -68,7 +68,7 @@ def judging_forecast(
     sampling: Sampling,
     price: Price | None,
 ) -> JudgingForecast:
-    """Return the forecast of :func:`caretbench.runs.judge.judge_part` for one grader.
+    """Return the forecast of :func:`caretbench.runs.judge.judge_part` for one judge.
 
     Of answers that are judged statement by statement, those not yet taken apart count with :data:`EXPECTED_CLAIMS`.
     """
@@ -88,13 +88,13 @@ def judging_forecast(
 
 def _stored(folder: RunFolder, name: str, parameters: str, criterion: Criterion) -> list[Judgement]:
     whose = (name, parameters, criterion.key)
-    return [row for row in folder.judgements() if row.values and (row.grader, row.parameters, row.criterion) == whose]
+    return [row for row in folder.judgements() if row.values and (row.judge, row.parameters, row.criterion) == whose]
 
 
 def _parameters(
     criterion: Criterion, client: ModelClient, sampling: Sampling, more: Mapping[str, JsonValue] | None = None
 ) -> str:
-    return sha256_json(grader_settings(criterion, client, sampling) | dict(more or {}))[:16]
+    return sha256_json(judge_settings(criterion, client, sampling) | dict(more or {}))[:16]
 
 
 def _to_come(requested: Sequence[RequestedJudgements], rows: Sequence[Judgement]) -> list[RequestedJudgements]:
@@ -253,7 +253,7 @@ class JudgingPlan:
                         self.folder, requested, client, name, part.criterion, Sampling.model_validate(drawn),
                         self.costs[name],
                     )  # fmt: skip
-                    about = {"grader": name, "criterion": part.criterion.key, "completions": count}
+                    about = {"judge": name, "criterion": part.criterion.key, "completions": count}
                     about |= {"unscored": unscored} if unscored else {}
                     rows.append(about | {"distinct_texts": len(texts)} | forecast._asdict())
         return rows

@@ -113,7 +113,7 @@ class JudgingResult:
     """
 
     texts: int = 0
-    """Number of distinct texts over all problems; each is judged by every grader."""
+    """Number of distinct texts over all problems; each is judged by every judge."""
     completions: int = 0
     """Number of completions with these texts."""
     unscored: int = 0
@@ -121,7 +121,7 @@ class JudgingResult:
     required_coverage: float = 1.0
     """Required share of judgements, from 0 to 1."""
     tallies: list[StageCounts] = field(default_factory=list)
-    """Counts of every grader and step."""
+    """Counts of every judge and step."""
 
     @property
     def requested(self) -> int:
@@ -130,7 +130,7 @@ class JudgingResult:
 
     @property
     def received(self) -> int:
-        """Number of answers of graders, including unreadable ones."""
+        """Number of answers of judges, including unreadable ones."""
         return sum(tally.received for tally in self.tallies)
 
     @property

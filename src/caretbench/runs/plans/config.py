@@ -112,7 +112,7 @@ class ModelConfig(RequestConfig):
 
 
 class JudgeConfig(_Table):
-    """One judge (the role ``grader``)."""
+    """One judge (the role ``judge``)."""
 
     spec: Spec
     name: str | None = None
@@ -156,7 +156,7 @@ class RunConfig(_Table):
 
     suites: tuple[SuiteConfig, ...] = Field(min_length=1)
     models: tuple[ModelConfig, ...] = ()
-    graders: tuple[JudgeConfig, ...] = ()
+    judges: tuple[JudgeConfig, ...] = ()
     defaults: RequestConfig = RequestConfig()
     baselines: tuple[str, ...] | None = None
     """Names of baselines; None: all of the suites'."""
@@ -236,7 +236,7 @@ def config_from_options(
             | {
                 "suites": [{"name": suite} | tables["suite"]],
                 "models": [{"spec": one.spec, "name": one.name} | asked for one in models],
-                "graders": [{"spec": one.spec, "name": one.name, "options": _plain(judged)} for one in judges],
+                "judges": [{"spec": one.spec, "name": one.name, "options": _plain(judged)} for one in judges],
             }
         )
     except ValidationError as error:

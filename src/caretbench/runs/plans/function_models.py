@@ -106,7 +106,7 @@ class FunctionModels:
 
     def added_to(self, config: RunConfig) -> RunConfig:
         """Return the configuration with these models; one that it names by its spec keeps its settings."""
-        specs = {model.spec for model in config.models} | {judge.spec for judge in config.graders}
+        specs = {model.spec for model in config.models} | {judge.spec for judge in config.judges}
         added = tuple(
             ModelConfig(spec=spec, name=spec.partition("/")[2]) for spec in self._clients if spec not in specs
         )

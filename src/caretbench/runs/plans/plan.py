@@ -100,7 +100,7 @@ class ResolvedRun:
         """
         places = _Places(source)
         models = model_plans(config, source)
-        judges = [_judge(places, number, entry, config.defaults) for number, entry in enumerate(config.graders)]
+        judges = [_judge(places, number, entry, config.defaults) for number, entry in enumerate(config.judges)]
         everybody: list[ModelPlan | JudgePlan] = [*models, *judges]
         if config.local_only:
             refuse_remote((one.spec for one in everybody), (one.options.base_url for one in everybody))
@@ -144,7 +144,7 @@ class ResolvedRun:
             judged = [part for benchmark in self.benchmarks for part in self.criterion_batches(benchmark)]
             only = next((part.criterion.key for part in judged if part.criterion.only), None)
             if only and not self.config.score:
-                raise UsageError(f"--no-score: {only} judges only answers that passed; score, or name no grader")
+                raise UsageError(f"--no-score: {only} judges only answers that passed; score, or name no judge")
         if self.config.typing and not any(benchmark.suite.typed_references for benchmark in self.benchmarks):
             names = ", ".join(benchmark.suite.name for benchmark in self.benchmarks)
             raise UsageError(f"--typing: people typed no reference of {names}; choose codevbench or simcopilot")
@@ -156,7 +156,7 @@ class ResolvedRun:
     def _check_names(self) -> None:
         for kind, names in (
             ("model", [entry.name or redact(entry.spec) for entry in self.config.models]),
-            ("grader", [judge.name for judge in self.judges]),
+            ("judge", [judge.name for judge in self.judges]),
         ):
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
@@ -310,7 +310,7 @@ def _model(places: _Places, number: int, entry: ModelConfig, defaults: RequestCo
 def _judge(places: _Places, number: int, entry: JudgeConfig, defaults: RequestConfig) -> JudgePlan:
     # Defaults are about models under test: their address and tokenizer are not a judge's.
     common = {name: value for name, value in defaults.options.items() if name not in TESTED_MODEL_OPTIONS}
-    options = _options(places, f"graders.{number}", common | entry.options)
+    options = _options(places, f"judges.{number}", common | entry.options)
     return JudgePlan(entry.name or redact(entry.spec), entry.spec, options)
 
 

@@ -12,11 +12,11 @@ from caretbench.local.server_spec import is_local_server, is_loopback
 from caretbench.redaction import redact
 from caretbench.suites.baselines import BASELINE_NAMES
 
-GRADER_ROLE: Final = "grader"
+JUDGE_ROLE: Final = "judge"
 """The role of a model that judges answers."""
 
 RESERVED_ROLES: Final = (
-    GRADER_ROLE, "generator", "checker", "agent", "tester", "instructor", "reviewer", "writer", "seeder"
+    JUDGE_ROLE, "generator", "checker", "agent", "tester", "instructor", "reviewer", "writer", "seeder"
 )  # fmt: skip
 """Reserved names: a model in one of these roles is not measured."""
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from caretbench.errors import UsageError
 from caretbench.files import DataError, write_document
-from caretbench.judging.aggregation import TOTAL, TextKey, TextScores, scores_by_grader
+from caretbench.judging.aggregation import TOTAL, TextKey, TextScores, scores_by_judge
 from caretbench.judging.answers import answer_key
 from caretbench.judging.criteria import Criterion, get_criterion
 from caretbench.judging.prompting import style_variants
@@ -352,14 +352,14 @@ class JudgeStudy:
 
     def _judges(self, key: str, plan: JudgingPlan) -> list[StudyJudge]:
         criterion = plan.parts[0].criterion
-        graders = scores_by_grader(self.folder.judgements(), key)
-        wanted = set(self._config.judges) or {name for name, _ in graders}
+        judged = scores_by_judge(self.folder.judgements(), key)
+        wanted = set(self._config.judges) or {name for name, _ in judged}
         keys = {text.key for text in self.texts} | {one for text in self.texts for one in text.variants.values()}
         judges = []
-        for (name, parameters), scores in graders.items():
+        for (name, parameters), scores in judged.items():
             own_scores = {text: self._scores(criterion, value) for text, value in scores.items() if text in keys}
             if name in wanted and any(text.key in own_scores for text in self.texts):
-                several = sum(other == name for other, _ in graders) > 1
+                several = sum(other == name for other, _ in judged) > 1
                 judges.append(StudyJudge(f"{name} {parameters[:6]}" if several else name, key, own_scores))
         return judges
 

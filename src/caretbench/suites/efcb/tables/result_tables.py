@@ -248,7 +248,7 @@ def _score_notes(scores: Mapping[str, Sequence[EfcbScore]], basis: ScoreBasis) -
         "Macro: the mean over repositories, as published; micro: over all problems. Intervals resample pull requests.",
         f"What is counted: {counted}; of other tasks everything.",
         "MPR-Gen and Reverse-QA are judges' means from 0 to 10, hallucination is bad; no judge was validated "
-        "against people unless the section on judges says so. Without a grader the score is not known, nor where "
+        "against people unless the section on judges says so. Without a judge the score is not known, nor where "
         f"fewer than {MIN_COVERAGE:.0%} of a task's problems have a value.",
         "Above floors: the same mean, with GMCQ-Hard and MPR-Gen as skill above the model's own answers without "
         "the text (blind answers: --blind); where there are none, choices as skill above guessing, and MPR-Gen "
