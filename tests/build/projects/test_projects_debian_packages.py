@@ -8,7 +8,8 @@ from caretbench.build.projects.failure_reasons import failure_reason
 from caretbench.build.projects.project_check import check_project
 from caretbench.build.projects.setup import cmake_project, debian_packages
 from caretbench.build.projects.setup.command_detection import project_checks
-from caretbench.build.projects.setup.project_setup import with_setup_hint
+from caretbench.build.projects.setup.debian_packages import DebianArchive
+from caretbench.build.projects.setup.project_setup import SetupStep, next_setup, with_setup_hint
 from caretbench.execution.execution_types import CapturedOutput, Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
@@ -130,3 +131,24 @@ def test_a_library_that_a_build_fetches_is_taken_from_this_machine(monkeypatch: 
         assert "FETCHCONTENT" not in " ".join(project_checks(plain, ["cpp"])[0].check.command)
         told = with_setup_hint({"": refused.fault}, project, ["cpp"], (), None)
         assert "its build fetches googletest over the network" in told
+
+
+def test_packages_of_missing_libraries_are_unpacked_into_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = []
+
+    def archives(names: tuple[str, ...]) -> tuple[DebianArchive, ...]:
+        wanted.append(names)
+        return (DebianArchive("http://a/g_1.deb", "g.deb", "0" * 64),) if names else ()
+
+    monkeypatch.setattr(debian_packages, "_libraries_archives", archives)
+    project = snapshot(tmp_path / "a", {"CMakeLists.txt": "enable_testing()\nFetchContent_Declare(googletest\n"})
+    said = " ".join(f"{NO_FOLDER}{CLONED}{NOT_FOUND}".split())
+    step = next_setup([SetupStep("", None, f"tests_fail: {said}")], project, ["cpp"])
+    assert step is not None
+    assert wanted == [("googletest", "libgtest-dev")]
+    assert str(step.command).endswith("/. test/gtest-1.10.0")
+    files = {"CMakeLists.txt": "enable_testing()\n", ".deps/debian/usr/include/g.h": ""}
+    [check] = project_checks(snapshot(tmp_path / "b", files), ["cpp"])
+    assert check.check.environment["CMAKE_PREFIX_PATH"] == "/tmp/work/.deps/debian/usr"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
-from caretbench.build.projects.setup.debian_packages import installed_sources
+from caretbench.build.projects.setup.debian_packages import installed_sources, unpacked_sources
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.projects.settings import project_rules
 
@@ -76,7 +76,7 @@ def fetched_libraries_options(snapshot: Snapshot) -> tuple[str, ...]:
     names = dict.fromkeys(name for text in _files(snapshot) for name in _FETCHED.findall(text))
     if not names:
         return ()
-    sources = ((name.upper(), installed_sources(name)) for name in names)
+    sources = ((name.upper(), installed_sources(name) or unpacked_sources(name, snapshot)) for name in names)
     local = (f"-DFETCHCONTENT_SOURCE_DIR_{name}={folder}" for name, folder in sources if folder is not None)
     return ("-DFETCHCONTENT_TRY_FIND_PACKAGE_MODE=ALWAYS", *local)
 

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from caretbench.build.projects.setup.cmake_project import fetched_libraries_options
+from caretbench.build.projects.setup.debian_packages import with_libraries
 from caretbench.build.projects.setup.java_project import java_folders
 from caretbench.build.projects.setup.package_json import missing_programs, test_script
 from caretbench.build.projects.setup.pytest_settings import pytest_options, without_installed_tests
@@ -249,7 +250,7 @@ def _project_check(snapshot: Snapshot, entry: CheckSettings, said_by: str) -> Na
         prepare=_words(entry.prepare) if entry.prepare else (),
         directory=entry.directory,
         environment=without_installed_tests(
-            snapshot, entry.command, with_python_path(snapshot, entry.environment, bundle)
+            snapshot, entry.command, with_libraries(snapshot, with_python_path(snapshot, entry.environment, bundle))
         ),
         needs=entry.needs,
         junit=entry.junit,

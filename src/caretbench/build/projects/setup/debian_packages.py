@@ -6,13 +6,14 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from caretbench.execution.execution_types import FrozenModel
 from caretbench.execution.sandbox.program_sandbox import WORK
+from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import read_packaged_toml
 
 _FOLDER: Final = re.compile(rf'add_subdirectory given source "(?:{WORK}/)?([^"]+)" which is not an? existing directory')
@@ -68,6 +69,11 @@ class DebianArchive(NamedTuple):
     sha256: str
 
 
+LIBRARIES: Final = ".deps/debian"
+"""Folder of a project into which packages are unpacked."""
+_MOST_ARCHIVES: Final = 30
+"""libgtest-dev needs 2 and all of Boost 120, which every run would carry along."""
+_WANTED: Final = re.compile(r"^'[^']+' ([^_\s]+)_", re.MULTILINE)
 _ARCHIVE: Final = re.compile(r"^'([^']+)' (\S+) \d+ SHA256:([0-9a-f]{64})$", re.MULTILINE)
 _DEPENDENCY: Final = re.compile(r"^ +\|?Depends: ([\w.+-]+)$", re.MULTILINE)
 _LIBRARY: Final = re.compile(r"(?!lib(?:hamcrest|.*-parent)|junit).*-java")
@@ -84,22 +90,74 @@ def java_archives(packages: tuple[str, ...]) -> tuple[DebianArchive, ...]:
     for _ in range(2 if needed else 0):
         named = _DEPENDENCY.findall(_printed("apt-cache", "depends", *needed))
         needed |= dict.fromkeys(name for name in named if _LIBRARY.fullmatch(name))
-    printed = _printed("apt-get", "download", "--print-uris", *needed) if needed else ""
+    return _archives(needed)
+
+
+def _archives(packages: Collection[str]) -> tuple[DebianArchive, ...]:
+    printed = _printed("apt-get", "download", "--print-uris", *packages) if packages else ""
     return tuple(DebianArchive(*parts) for parts in sorted(_ARCHIVE.findall(printed)))
 
 
-def jars_command(archives: Sequence[DebianArchive], folder: str) -> str:
-    """Return the command that fetches archives, compares their hashes, and copies their jars, without root."""
+@cache
+def _libraries_archives(packages: tuple[str, ...]) -> tuple[DebianArchive, ...]:
+    """Return the archives of packages, and of those that they need and this machine lacks; empty if they are many."""
+    simulated = ("-o", "Debug::NoLocking=true", "-qq", "--print-uris", "--no-install-recommends", "install")
+    needed = _WANTED.findall(_printed("apt-get", *simulated, *packages)) if packages else []
+    return _archives(needed) if len(needed) <= _MOST_ARCHIVES else ()
+
+
+def libraries_command(faults: str, named: str | None) -> str | None:
+    """Return the command that puts Debian's packages of C++ libraries, which faults name, into a project.
+
+    None if Debian has none. It then does what files name; folders for sources of others get Debian's.
+    """
+    rows = {path: cpp_library(path.rpartition("/")[2]) for path in _FOLDER.findall(faults)}
+    sources = {path: row for path, row in rows.items() if row is not None and row.sources and row.sources_package}
+    packages = [
+        *(str(row.sources_package) for row in sources.values()),
+        *(name for name in _fetched_packages(faults).values() if name),
+        *_library_packages(faults).values(),
+    ]
+    archives = _libraries_archives(tuple(dict.fromkeys(packages)))
+    if not archives:
+        return None
+    copies = [f"mkdir -p {path} && cp -r {LIBRARIES}{row.sources}/. {path}" for path, row in sources.items()]
+    return " && ".join(part for part in (named, _unpacking(archives, LIBRARIES), *copies) if part)
+
+
+def with_libraries(snapshot: Snapshot, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return environment variables with those by which compilers and CMake look into Debian's packages of a project."""
+    start = f"{LIBRARIES}/usr/lib/"
+    if not any(path.startswith(f"{LIBRARIES}/usr/") for path in snapshot.entries):
+        return environment
+    folders = {path.removeprefix(start).partition("/")[0] for path in snapshot.entries if path.startswith(start)}
+    libraries = [f"{WORK}/{start}{name}" for name in sorted(folders) if name.endswith("-linux-gnu")]
+    searched = ":".join([*libraries, f"{WORK}/{start}"])
+    return {
+        "CMAKE_PREFIX_PATH": f"{WORK}/{LIBRARIES}/usr", "CPATH": f"{WORK}/{LIBRARIES}/usr/include",
+        "LIBRARY_PATH": searched, "LD_LIBRARY_PATH": searched, **environment,
+    }  # fmt: skip
+
+
+def _unpacking(archives: Sequence[DebianArchive], folder: str) -> str:
+    """Return the command that fetches archives, compares their hashes, and unpacks them into a folder, without root."""
     fetch = "import sys, urllib.request as r; [r.urlretrieve(u, u.rpartition(chr(47))[2]) for u in sys.argv[1:]]"
     sums = " ".join(f"'{one.sha256}  {one.url.rpartition('/')[2]}'" for one in archives)
     steps = (
-        f"cd {folder}/debian",
+        f"cd {folder}",
         f"python3 -c '{fetch}' {' '.join(one.url for one in archives)}",
         f"printf '%s\\n' {sums} | sha256sum -c --quiet",
         'for one in *.deb; do dpkg-deb -x "$one" .; done',
-        "find usr/share -name '*.jar' -type f -exec cp -t .. {} +",
+        # Files keep the times of the archive, and only new ones are taken over.
+        "rm *.deb && find . -exec touch -h {} +",
     )
-    return f"mkdir -p {folder}/debian && ( {' && '.join(steps)} ) && rm -r {folder}/debian"
+    return f"mkdir -p {folder} && ( {' && '.join(steps)} )"
+
+
+def jars_command(archives: Sequence[DebianArchive], folder: str) -> str:
+    """Return the command that puts the jars of packages into a folder."""
+    jars = f"find {LIBRARIES}/usr/share -name '*.jar' -type f -exec cp -t {folder} {{}} +"
+    return f"{_unpacking(archives, LIBRARIES)} && {jars} && rm -r {LIBRARIES}"
 
 
 @cache
@@ -117,6 +175,14 @@ def installed_sources(name: str) -> str | None:
     """Return the folder of a library's sources on this machine; None if they are not installed."""
     row = cpp_library(name)
     return row.sources if row is not None and row.sources is not None and Path(row.sources).is_dir() else None
+
+
+def unpacked_sources(name: str, snapshot: Snapshot) -> str | None:
+    """Return the folder of a library's sources in a project that got them by a set-up; None if it has none."""
+    row = cpp_library(name)
+    folder = f"{LIBRARIES}{row.sources}/" if row is not None and row.sources is not None else None
+    is_there = folder is not None and any(path.startswith(folder) for path in snapshot.entries)
+    return f"{WORK}/{folder}".rstrip("/") if is_there else None
 
 
 def cpp_package(name: str) -> str | None:
@@ -150,9 +216,7 @@ def _of_folders(message: str) -> Iterator[str]:
 
 def _of_fetched(message: str) -> Iterator[str]:
     """Yield a remedy for each library that the build wants to fetch."""
-    for name in _FETCHED.findall(message):
-        row = cpp_library(name)
-        package = row.sources_package if row is not None and row.sources_package else cpp_package(name)
+    for name, package in _fetched_packages(message).items():
         if package is None:
             yield f"its build fetches {name} over the network: bring it into the project with --setup"
         else:
@@ -162,11 +226,25 @@ def _of_fetched(message: str) -> Iterator[str]:
             )
 
 
-def _of_libraries(message: str) -> Iterator[str]:
+def _fetched_packages(message: str) -> dict[str, str | None]:
+    """Return the package of each library that the build wants to fetch; None if Debian has none."""
+    rows = {name: cpp_library(name) for name in _FETCHED.findall(message)}
+    return {
+        name: row.sources_package if row is not None and row.sources_package else cpp_package(name)
+        for name, row in rows.items()
+    }
+
+
+def _library_packages(message: str) -> dict[str, str]:
+    """Return the package of each library that a build says is missing, if Debian has one."""
     lacking = {name for pattern in _LACKS for match in pattern.finditer(message) for name in match.groups() if name}
     lacking |= {name for names in _HEADERS.findall(message) for name in names.split(", ")}
     named = {_HEADER.sub("", name): None for name in sorted(lacking)}
-    packages = {name: package for name in named if (package := cpp_package(name))}
+    return {name: package for name in named if (package := cpp_package(name))}
+
+
+def _of_libraries(message: str) -> Iterator[str]:
+    packages = _library_packages(message)
     if packages:
         install = " ".join(dict.fromkeys(packages.values()))
         yield f"Debian has {', '.join(packages)}: `apt-get install {install}`, then the same command"

@@ -22,7 +22,7 @@ from caretbench.build.projects.setup import (
     ruby_gems,
 )
 from caretbench.build.projects.setup.command_detection import NamedCheck, detect_command, known_commands
-from caretbench.build.projects.setup.debian_packages import cpp_packages_message
+from caretbench.build.projects.setup.debian_packages import cpp_packages_message, libraries_command
 from caretbench.build.projects.setup.project_tables import read_text
 from caretbench.build.projects.setup.pytest_settings import missing_test_folders
 from caretbench.build.projects.setup.python.declared_packages import python_fault
@@ -228,7 +228,7 @@ def next_setup(
     if fails and "python" in languages:
         plain = python_packages.plain_install_command(snapshot, _python_runner(snapshot, checks))
         steps.append(SetupStep("without git addresses and lines that name no package", plain))
-    steps += _compiled_steps(fault, named, languages)
+    steps += _compiled_steps("; ".join(step.fault for step in tried), named, languages)
     parts = _parts(snapshot, languages, checks) if fails else []
     if len(parts) > 1:
         steps.append(SetupStep("each language alone", "; ".join((*(f"( {part} )" for part in parts), "true"))))
@@ -257,11 +257,15 @@ def _compiled_steps(fault: str, named: str | None, languages: Collection[str]) -
     vendored = go_and_rust.vendored_command(fault, named) if "rust" in languages else None
     if vendored is not None:
         yield SetupStep("the crates that are left", vendored)
+    libraries = libraries_command(fault, named) if "cpp" in languages else None
+    if libraries is not None:
+        yield SetupStep("Debian's packages of libraries", libraries)
 
 
 def may_help(fault: str) -> bool:
     """Return whether another set-up may remove a fault: the set-up's own, or one of packages that tests lack."""
-    return fault.startswith(_SETUP_FAULT) or _LACKS.search(fault) is not None or "does_not_compile: " in fault
+    lacks = _LACKS.search(fault) is not None or "does_not_compile: " in fault
+    return fault.startswith(_SETUP_FAULT) or lacks or bool(cpp_packages_message(fault))
 
 
 def resolve_setup(
