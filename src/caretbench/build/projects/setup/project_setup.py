@@ -229,13 +229,15 @@ def next_setup(
         plain = python_packages.plain_install_command(snapshot, _python_runner(snapshot, checks))
         steps.append(SetupStep("without git addresses and lines that name no package", plain))
     steps += _compiled_steps("; ".join(step.fault for step in tried), named, languages)
-    parts = _parts(snapshot, languages, checks) if fails else []
-    if len(parts) > 1:
-        steps.append(SetupStep("each language alone", "; ".join((*(f"( {part} )" for part in parts), "true"))))
     if fails:
-        steps.append(_NO_SETUP)
+        steps += [*_apart(_parts(snapshot, languages, checks)), _NO_SETUP]
     known = {step.command for step in tried}
     return next((one for one in steps if one.command not in known and (one.command or one == _NO_SETUP)), None)
+
+
+def _apart(parts: Sequence[str]) -> Iterator[SetupStep]:
+    if len(parts) > 1:
+        yield SetupStep("each language alone", "; ".join((*(f"( {part} )" for part in parts), "true")))
 
 
 def _npm_steps(fault: str, snapshot: Snapshot) -> Iterator[SetupStep]:
