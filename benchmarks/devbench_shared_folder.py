@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.execution_types import CompileResult, ExecutionRequest, Limits
 from caretbench.execution.local_executor import ProgramRunner

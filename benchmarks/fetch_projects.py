@@ -21,8 +21,8 @@ from caretbench.build.sources.fetching.project_folders import fetch_commit, writ
 from caretbench.build.sources.fetching.unpacking import SourceLimits, SourceUsage, unpack_archive
 from caretbench.download import PinnedFile, download_file, is_complete
 from caretbench.errors import DataError
+from caretbench.file_locks import temporary_folder
 from caretbench.projects.settings import SETTINGS_FILE, CheckSettings, ProjectSettings, settings_toml
-from caretbench.temporary import temporary_folder
 
 TABLE = Path(__file__).with_name("projects.toml")
 ARCHIVES = ".archives"

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from caretbench.metrics.intervals import Floats
 from caretbench.metrics.paired import Comparison, with_holm
-from caretbench.metrics.resampling import Floats
 from caretbench.people.study_statistics.contrasts import log_odds_contrast, on_both_scales, part_contrast
 
 LEVELS = {"C++": -2.06, "C#": -1.69, "Java": -1.67, "JavaScript": -1.16, "Python": -0.25, "TypeScript": -0.28}

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from caretbench.metrics.intervals import ResamplingUnits, units_of
 from caretbench.metrics.paired import family_p_values, holm
-from caretbench.metrics.resampling import ResamplingUnits, units_of
 
 
 class Setting(NamedTuple):

@@ -6,17 +6,45 @@ Usage: python benchmarks/simcopilot_starter.py TASKS
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from caretbench.build.project_tasks.task_folder import TaskFolder
-from caretbench.build.projects.setup.command_detection import project_checks
+from caretbench.build.projects.setup.command_detection import NamedCheck, project_checks
+from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import write_rows
-from caretbench.projects.answer_requests import file_splice, store_projects
+from caretbench.problem import Problem
+from caretbench.projects.answer_requests import file_splice, store_projects, tests_check
 from caretbench.projects.settings import read_settings
 from caretbench.suites.sample_projects import sample_projects
-from caretbench.suites.simcopilot.build.starter_rows import starter_task
-from caretbench.suites.simcopilot.starter import StarterCheck, starter_checks_path, starter_tasks_path
+from caretbench.suites.simcopilot.starter import (
+    StarterCheck,
+    StarterTask,
+    starter_checks_path,
+    starter_tasks_path,
+    text_digest,
+)
+
+
+def starter_task(problem: Problem, content: bytes, checks: Sequence[NamedCheck]) -> StarterTask:
+    """Return a mined task without its texts; its check is the first of ``checks`` for its file.
+
+    Raises:
+        DataError: the problem is no mined task, or no check is for its file.
+    """
+    splice, decides = file_splice(problem), tests_check(problem)
+    check = next((entry for entry in checks if entry.applies_to(splice.path)), None)
+    if check is None:
+        raise DataError(f"{problem.id}: no check of the project is for {splice.path}")
+    return StarterTask.model_validate(
+        {
+            "path": splice.path, "sha256": text_digest(content), "start": splice.start, "end": splice.end,
+            "newline": splice.newline, "language": problem.caret.language, "mode": problem.label("mode"),
+            "check": check.name, "minimum_tests": decides.minimum_tests, "reference_s": decides.reference_s,
+            "overlap_group": problem.overlap_group, "labels": problem.labels,
+        }
+    )  # fmt: skip
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from caretbench.errors import DataError
-from caretbench.execution.bundles import bundle_specs
+from caretbench.execution.bundles.bundle_model import bundle_specs
 from caretbench.files import sha256_file
 from caretbench.projects.language_tables import project_tables
 from caretbench.projects.settings import SETTINGS_FILE, read_settings, settings_toml

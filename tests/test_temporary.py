@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from caretbench import temporary
+from caretbench import file_locks
 from caretbench.build.sources.git.git_repository import open_repository as opened_clone
 from caretbench.execution.cache.result_cache import open_cache as opened_cache
-from caretbench.temporary import remove_leftover_folders, temporary_folder
+from caretbench.file_locks import remove_leftover_folders, temporary_folder
 from tests.support.efcb_changes import write_history
 
 HOLDING = """
@@ -86,7 +86,7 @@ def test_links_files_and_folders_of_others_stay(shared: Path, tmp_path: Path, mo
     theirs = shared / "caretbench-tmp-theirs"
     theirs.mkdir()
     with monkeypatch.context() as another:
-        another.setattr(temporary.os, "geteuid", lambda: os.getuid() + 1)
+        another.setattr(file_locks.os, "geteuid", lambda: os.getuid() + 1)
         remove_leftover_folders()
     assert theirs.exists()
     remove_leftover_folders()

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution import bundles
-from caretbench.execution.bundles import BundleError, BundleSpec, LinkRule, bundle_store, pip
-from caretbench.execution.bundles.bundle_model import load_spec
+from caretbench.execution.bundles import bundle_model, bundle_store, pip
+from caretbench.execution.bundles.bundle_model import BundleError, BundleSpec, LinkRule, load_spec
 from caretbench.execution.bundles.ecosystem import (
     apt_line,
     debian_versions,
@@ -27,7 +26,7 @@ from caretbench.execution.bundles.ecosystem import (
 )
 from caretbench.execution.bundles.pip import locked_packages, normalised_name, sandbox_python
 
-SPECS = bundles.bundle_specs()
+SPECS = bundle_model.bundle_specs()
 
 
 @pytest.fixture
@@ -91,7 +90,7 @@ def test_typescript_is_the_version_that_includes_type_packages_by_itself() -> No
 
 def test_unknown_bundle_lists_the_known_ones() -> None:
     with pytest.raises(BundleError, match="devbench/python"):
-        bundles.installed_bundle("devbench/cobol")
+        bundle_store.installed_bundle("devbench/cobol")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +115,7 @@ def test_wrong_specification_names_file_and_field(tmp_path: Path, change: dict[s
 
 def test_a_users_own_specification_is_found(specs_folder: Path) -> None:
     write_spec(specs_folder, "debian", "cpp", ["libc6"])
-    assert bundles.bundle_spec("tests/cpp").packages == ("libc6",)
+    assert bundle_model.bundle_spec("tests/cpp").packages == ("libc6",)
 
 
 @pytest.mark.parametrize(
@@ -168,10 +167,10 @@ def wheel_spec(tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pyt
 
 
 def test_pip_bundle_is_built_once_read_only_and_importable(wheel_spec: BundleSpec) -> None:
-    assert bundles.installed_bundle(wheel_spec.name) is None
+    assert bundle_store.installed_bundle(wheel_spec.name) is None
     said: list[str] = []
-    bundle = bundles.build_bundle(wheel_spec, progress=said.append)
-    assert bundles.installed_bundle(wheel_spec.name) == bundle
+    bundle = bundle_store.build_bundle(wheel_spec, progress=said.append)
+    assert bundle_store.installed_bundle(wheel_spec.name) == bundle
     assert bundle.read_only == {"/bundle": str(bundle.root)}
     assert bundle.environment == {"PYTHONPATH": "/bundle/site-packages"}
     module = bundle.root / "site-packages" / "tiny_caret.py"
@@ -182,7 +181,7 @@ def test_pip_bundle_is_built_once_read_only_and_importable(wheel_spec: BundleSpe
     )  # fmt: skip
     assert done.stdout == "42\n"
     before = (bundle.root / bundle_store.MANIFEST).stat().st_mtime_ns
-    assert bundles.build_bundle(wheel_spec, progress=said.append) == bundle
+    assert bundle_store.build_bundle(wheel_spec, progress=said.append) == bundle
     assert (bundle.root / bundle_store.MANIFEST).stat().st_mtime_ns == before
     assert said[-1] == "tests/python: already built"
 
@@ -192,15 +191,15 @@ def test_wrong_hash_is_refused_and_leaves_nothing(wheel_spec: BundleSpec, cache:
     assert lock is not None
     lock.write_text(f"tiny-caret==1.0 --hash=sha256:{'0' * 64}\n")
     with pytest.raises(BundleError, match="tests/python"):
-        bundles.build_bundle(wheel_spec)
-    assert bundles.installed_bundle(wheel_spec.name) is None
+        bundle_store.build_bundle(wheel_spec)
+    assert bundle_store.installed_bundle(wheel_spec.name) is None
     assert [path.name for path in (cache / wheel_spec.name).iterdir()] == [".lock"]
 
 
 def test_lock_without_a_package_says_how_to_renew_it(wheel_spec: BundleSpec) -> None:
     wanted = wheel_spec.model_copy(update={"packages": ("tiny_caret", "absent")})
     with pytest.raises(BundleError, match=r"absent; run: caretbench deps lock tests/python"):
-        bundles.build_bundle(wanted)
+        bundle_store.build_bundle(wanted)
 
 
 def test_without_uv_and_pip_the_line_that_brings_one_is_said(
@@ -210,28 +209,28 @@ def test_without_uv_and_pip_the_line_that_brings_one_is_said(
     monkeypatch.setattr(pip, "_has_pip", lambda _python: False)
     monkeypatch.setattr(pip.importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(BundleError, match=r"apt-get install .* python3-pip"):
-        bundles.build_bundle(wheel_spec)
+        bundle_store.build_bundle(wheel_spec)
 
 
 def test_interpreter_that_is_too_old_is_named(wheel_spec: BundleSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pip, "_version", lambda _python: (3, 9))
     with pytest.raises(BundleError, match=r"3\.11 or later, and programs run with .*python3"):
-        bundles.build_bundle(wheel_spec)
+        bundle_store.build_bundle(wheel_spec)
 
 
 def test_module_that_is_not_there_fails_the_build(wheel_spec: BundleSpec) -> None:
     with pytest.raises(BundleError, match="holds no module other"):
-        bundles.build_bundle(wheel_spec.model_copy(update={"verify": ("other",)}))
-    assert bundles.installed_bundle(wheel_spec.name) is None
+        bundle_store.build_bundle(wheel_spec.model_copy(update={"verify": ("other",)}))
+    assert bundle_store.installed_bundle(wheel_spec.name) is None
 
 
 def test_changed_lock_is_another_bundle(wheel_spec: BundleSpec) -> None:
-    first = bundles.build_bundle(wheel_spec)
+    first = bundle_store.build_bundle(wheel_spec)
     lock = wheel_spec.lock_path
     assert lock is not None
     lock.write_text(lock.read_text() + "# changed\n")
-    assert bundles.installed_bundle(wheel_spec.name) is None
-    second = bundles.build_bundle(wheel_spec)
+    assert bundle_store.installed_bundle(wheel_spec.name) is None
+    second = bundle_store.build_bundle(wheel_spec)
     assert second.root != first.root
     assert second.lock_hash != first.lock_hash
 
@@ -242,13 +241,13 @@ def test_killed_build_leaves_no_bundle_and_is_cleaned_by_the_next(wheel_spec: Bu
         "from caretbench.execution import bundles\n"
         "from caretbench.execution.bundles import bundle_store\n"
         "bundle_store.write_atomically = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"bundles.build_bundle(bundles.bundle_spec({wheel_spec.name!r}))\n"
+        f"bundle_store.build_bundle(bundle_model.bundle_spec({wheel_spec.name!r}))\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], check=False)
     assert killed.returncode == -9
-    assert bundles.installed_bundle(wheel_spec.name) is None
+    assert bundle_store.installed_bundle(wheel_spec.name) is None
     assert any(path.name.startswith(".unfinished-") for path in (cache / wheel_spec.name).iterdir())
-    bundle = bundles.build_bundle(wheel_spec)
+    bundle = bundle_store.build_bundle(wheel_spec)
     assert {path.name for path in (cache / wheel_spec.name).iterdir()} == {".lock", bundle.root.name}
 
 
@@ -284,7 +283,7 @@ def npm_spec(tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pytes
 
 
 def test_npm_bundle_is_built_without_install_scripts(npm_spec: BundleSpec) -> None:
-    bundle = bundles.build_bundle(npm_spec)
+    bundle = bundle_store.build_bundle(npm_spec)
     assert bundle.environment == {"NODE_PATH": "/bundle/node_modules"}
     assert bundle.read_only["/node_modules"] == str(bundle.root / "node_modules")
     assert (bundle.root / "node_modules" / "tiny-caret" / "index.js").exists()
@@ -295,7 +294,7 @@ def test_npm_bundle_is_built_without_install_scripts(npm_spec: BundleSpec) -> No
 
 def test_npm_lock_for_other_packages_is_refused(npm_spec: BundleSpec) -> None:
     with pytest.raises(BundleError, match="made for other packages"):
-        bundles.build_bundle(npm_spec.model_copy(update={"packages": (*npm_spec.packages, "more")}))
+        bundle_store.build_bundle(npm_spec.model_copy(update={"packages": (*npm_spec.packages, "more")}))
 
 
 def test_tool_that_is_missing_is_named_with_the_line_that_brings_it(
@@ -303,7 +302,7 @@ def test_tool_that_is_missing_is_named_with_the_line_that_brings_it(
 ) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BundleError, match=r"apt-get install .* nodejs npm"):
-        bundles.build_bundle(npm_spec, system_packages="never")
+        bundle_store.build_bundle(npm_spec, system_packages="never")
 
 
 def make_jar(path: Path, *classes: str) -> None:
@@ -329,7 +328,7 @@ def test_maven_bundle_resolves_pinned_artefacts_offline(
     spec = write_spec(
         specs_folder, "maven", "java", ["org.tiny:tiny:1"], verify=["tiny.Caret"], offline_repository=str(tmp_path)
     )
-    bundle = bundles.build_bundle(spec)
+    bundle = bundle_store.build_bundle(spec)
     assert bundle.class_path == ("/bundle/jars/tiny-1.jar",)
     arguments = (tmp_path / "arguments").read_text()
     assert f"-o -Dmaven.repo.local={tmp_path}" in arguments
@@ -357,13 +356,13 @@ def test_missing_debian_packages_give_one_line_or_a_partial_bundle(specs_folder:
     packages = ["libc6", "no-such-package-here"]
     spec = write_spec(specs_folder, "debian", "cpp", packages, include_folders=["/usr/inc*"])
     with pytest.raises(BundleError) as caught:
-        bundles.build_bundle(spec)
+        bundle_store.build_bundle(spec)
     assert apt_line(["no-such-package-here"]) in str(caught.value)
-    bundle = bundles.build_bundle(spec, system_packages="never")
+    bundle = bundle_store.build_bundle(spec, system_packages="never")
     assert bundle.missing == ("no-such-package-here",)
     assert bundle.compile_flags == ("-I/usr/include",)
     assert bundle.read_only == {}
-    row = next(row for row in bundles.bundle_status() if row.name == spec.name)
+    row = next(row for row in bundle_store.bundle_status() if row.name == spec.name)
     assert row.state == "partly"
     assert row.fix.startswith("sudo apt-get install")
     assert row.fix.endswith("caretbench deps build tests/cpp")
@@ -373,8 +372,8 @@ def test_missing_debian_packages_give_one_line_or_a_partial_bundle(specs_folder:
 def test_a_bundle_of_nothing_is_not_built(specs_folder: Path, cache: Path) -> None:
     spec = write_spec(specs_folder, "debian", "java", ["no-such-package-here"])
     with pytest.raises(BundleError, match="no-such-package-here"):
-        bundles.build_bundle(spec, system_packages="never")
-    assert bundles.installed_bundle(spec.name) is None
+        bundle_store.build_bundle(spec, system_packages="never")
+    assert bundle_store.installed_bundle(spec.name) is None
 
 
 @NO_DPKG
@@ -385,9 +384,9 @@ def test_partial_bundle_is_built_again_once_the_package_is_there(
     debian = bundle_store.ECOSYSTEMS["debian"]
     with monkeypatch.context() as patch:
         patch.setattr(type(debian), "missing", lambda _self, _spec: ("libc6",))
-        assert bundles.build_bundle(spec, system_packages="never").missing == ("libc6",)
-    assert bundles.build_bundle(spec).missing == ()
-    assert next(row.state for row in bundles.bundle_status() if row.name == spec.name) == "present"
+        assert bundle_store.build_bundle(spec, system_packages="never").missing == ("libc6",)
+    assert bundle_store.build_bundle(spec).missing == ()
+    assert next(row.state for row in bundle_store.bundle_status() if row.name == spec.name) == "present"
 
 
 class FakeApt:
@@ -430,7 +429,7 @@ def test_optional_packages_of_the_release_are_installed_too(
 ) -> None:
     spec = write_spec(specs_folder, "debian", "cpp", ["needed"], optional=["extra", "gone"])
     lines: list[str] = []
-    bundles.build_bundle(spec, system_packages="install", progress=lines.append)
+    bundle_store.build_bundle(spec, system_packages="install", progress=lines.append)
     assert debian_tools.installed() == ["needed", "extra"]
     assert "gone: optional, and not in this release" in lines
     manifest = next(cache.glob("tests/cpp/*/bundle.json")).read_text()
@@ -443,7 +442,7 @@ def test_an_optional_package_that_cannot_be_installed_is_named_and_stops_nothing
     (debian_tools.folder / "release").write_text("needed broken extra")
     spec = write_spec(specs_folder, "debian", "cpp", ["needed"], optional=["broken", "extra"])
     lines: list[str] = []
-    assert bundles.build_bundle(spec, system_packages="install", progress=lines.append).missing == ()
+    assert bundle_store.build_bundle(spec, system_packages="install", progress=lines.append).missing == ()
     assert "broken: optional, and cannot be installed: E: broken has unmet dependencies" in lines
     assert {"needed", "extra"} == set(debian_tools.installed())
 
@@ -453,11 +452,11 @@ def test_a_bundle_is_built_again_once_an_optional_package_is_there(
 ) -> None:
     (debian_tools.folder / "installed").write_text("needed\n")
     spec = write_spec(specs_folder, "debian", "cpp", ["needed"], optional=["extra"])
-    first = bundles.build_bundle(spec)
-    assert bundles.build_bundle(spec, system_packages="install").lock_hash != first.lock_hash
+    first = bundle_store.build_bundle(spec)
+    assert bundle_store.build_bundle(spec, system_packages="install").lock_hash != first.lock_hash
     assert debian_tools.installed() == ["needed", "extra"]
     lines: list[str] = []
-    bundles.build_bundle(spec, system_packages="install", progress=lines.append)
+    bundle_store.build_bundle(spec, system_packages="install", progress=lines.append)
     assert lines == ["tests/cpp: already built"]
 
 
@@ -478,7 +477,7 @@ def test_a_package_that_the_release_lacks_is_an_error_with_its_name(
 ) -> None:
     spec = write_spec(specs_folder, "debian", "cpp", ["nowhere"], optional=["extra"])
     with pytest.raises(BundleError, match="apt-get failed"):
-        bundles.build_bundle(spec, system_packages="install")
+        bundle_store.build_bundle(spec, system_packages="install")
 
 
 def test_programs_are_linked_by_the_headers_they_include(tmp_path: Path) -> None:
@@ -486,14 +485,14 @@ def test_programs_are_linked_by_the_headers_they_include(tmp_path: Path) -> None
         LinkRule(include="openssl/", libraries=("ssl", "crypto")),
         LinkRule(include="sqlite3.h", libraries=("sqlite3",)),
     )
-    bundle = bundles.Bundle(name="a/cpp", language="cpp", lock_hash="0", root=tmp_path, link_rules=rules)
+    bundle = bundle_model.Bundle(name="a/cpp", language="cpp", lock_hash="0", root=tmp_path, link_rules=rules)
     source = '#include <vector>\n  # include <openssl/evp.h>\n#include "openssl/err.h"\n// sqlite3.h\n'
     assert bundle.link_flags(source) == ("-lssl", "-lcrypto")
     assert bundle.link_flags("int main() {}") == ()
 
 
 def test_status_of_what_is_not_built_says_how_to_build_it(cache: Path) -> None:
-    rows = {row.name: row for row in bundles.bundle_status()}
+    rows = {row.name: row for row in bundle_store.bundle_status()}
     assert set(rows) == set(SPECS)
     row = rows["tools/typescript"]
     assert (row.state, row.fix) == ("absent", "caretbench deps build tools/typescript")
@@ -501,11 +500,11 @@ def test_status_of_what_is_not_built_says_how_to_build_it(cache: Path) -> None:
 
 def test_folder_of_bundles_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
-    assert bundles.bundles_folder() == tmp_path / "bundles"
+    assert bundle_store.bundles_folder() == tmp_path / "bundles"
     monkeypatch.delenv("CARETBENCH_CACHE")
     monkeypatch.setenv("HOME", str(tmp_path))
     tmp_path.chmod(0o755)
-    assert bundles.bundles_folder() == tmp_path / ".cache" / "caretbench" / "bundles"
+    assert bundle_store.bundles_folder() == tmp_path / ".cache" / "caretbench" / "bundles"
     tmp_path.chmod(0o700)
     closed = Path("/var/cache/caretbench/bundles") if os.geteuid() == 0 else tmp_path / ".cache/caretbench/bundles"
-    assert bundles.bundles_folder() == closed
+    assert bundle_store.bundles_folder() == closed

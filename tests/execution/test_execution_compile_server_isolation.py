@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains import load_runtime

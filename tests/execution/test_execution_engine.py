@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from caretbench.execution import classification, local_executor
-from caretbench.execution.bundles import Bundle, LinkRule
+from caretbench.execution.bundles.bundle_model import Bundle, LinkRule
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.execution_types import (
     CompileResult,

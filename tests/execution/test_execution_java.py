@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains import java

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.build.projects.project_check import check_project
-from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable

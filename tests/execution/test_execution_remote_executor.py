@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.errors import MachineError
-from caretbench.execution.bundles import Bundle
+from caretbench.execution.bundles.bundle_model import Bundle
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster.node_messages import (
     BatchLost,

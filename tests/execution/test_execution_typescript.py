@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.bundles import Bundle, installed_bundle
+from caretbench.execution.bundles.bundle_model import Bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status, WarmSettings
 from caretbench.execution.local_executor import LocalExecutor

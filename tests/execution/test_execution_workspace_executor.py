@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution.bundles import Bundle
+from caretbench.execution.bundles.bundle_model import Bundle
 from caretbench.execution.cache.cache_keys import folder_fingerprint
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.execution_types import CapturedOutput, Limits, ResultFile, Status

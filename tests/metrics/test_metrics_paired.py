@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from caretbench.metrics.intervals import wilson
+from caretbench.metrics.intervals import units_of, wilson
 from caretbench.metrics.paired import Pair, compare, compare_family, family_p_values, holm, mcnemar_exact, with_holm
-from caretbench.metrics.resampling import units_of
 
 PROBABILITIES = st.lists(st.floats(0, 1), max_size=12)
 

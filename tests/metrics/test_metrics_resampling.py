@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caretbench.metrics.resampling import means_together, resampled_means, units_of
+from caretbench.metrics.intervals import means_together, resampled_means, units_of
 
 
 def test_units_of_single_problems() -> None:

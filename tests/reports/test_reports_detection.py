@@ -17,7 +17,7 @@ from caretbench.reports.results.paired_models import Detection, detection_of
 from caretbench.runs.plans.config import SuiteConfig
 from caretbench.runs.plans.suite_settings import Benchmark
 from caretbench.runs.run_folder import ModelInfo, RunFolder
-from caretbench.runs.suite_budgets import begun_limit, group_sizes
+from caretbench.runs.runner import begun_limit, group_sizes
 
 
 def benchmark_of(root: Path, **settings: object) -> Benchmark:

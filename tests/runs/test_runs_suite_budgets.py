@@ -17,7 +17,7 @@ from caretbench.runs.forecast import forecast_run
 from caretbench.runs.plans.config import ALL_SUITES, ModelConfig, RunConfig, SuiteConfig
 from caretbench.runs.plans.plan import ALL_LIMIT, ResolvedRun
 from caretbench.runs.run_folder import RunFolder
-from caretbench.runs.suite_budgets import MEASURED, SuiteCost, divided, undivided, with_limits
+from caretbench.runs.runner import MEASURED, SuiteCost, divided, undivided, with_limits
 from tests.support.fakes import FakeClient
 
 FIVE = ["devbench", "simcopilot", "efcb", "c3bench", "codevbench"]

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable

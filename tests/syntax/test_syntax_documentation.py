@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.syntax import documentation_of
+from caretbench.syntax.documentation import documentation_of
 
 PYTHON = '''
 import functools

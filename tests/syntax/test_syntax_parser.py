@@ -8,15 +8,8 @@ from hypothesis import strategies as st
 
 from caretbench.errors import UsageError
 from caretbench.languages import languages
-from caretbench.syntax import (
-    CharacterOffsets,
-    comments,
-    error_count,
-    fault_count,
-    has_error,
-    is_well_formed_text,
-    parse,
-)
+from caretbench.syntax.documentation import comments
+from caretbench.syntax.parser import CharacterOffsets, error_count, fault_count, has_error, is_well_formed_text, parse
 from caretbench.syntax.source import grammar_of
 
 GOOD = {

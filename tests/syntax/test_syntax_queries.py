@@ -7,11 +7,19 @@ from typing import get_args
 
 import pytest
 
-from caretbench.syntax import BlockKind
 from caretbench.syntax.analysis import test_conventions as conventions_of
+from caretbench.syntax.analysis_types import BlockKind
 from caretbench.syntax.names.file_symbols import scoping_rules_of
-from caretbench.syntax.names.node_roles import NODE_KINDS, NODE_MARKS, PARENT_ROLES
+from caretbench.syntax.names.node_roles import NODE_MARKS, PARENT_ROLES
 from caretbench.syntax.parser import query_text
+
+NODE_KINDS = frozenset({
+    "identifier", "self", "super", "pattern", "member", "import",
+    "branch", "loop", "try", "switch", "case", "return", "throw", "break", "continue",
+    "global", "nonlocal", "skip",
+    "scope.function", "scope.method", "scope.lambda", "scope.class", "scope.interface", "scope.namespace",
+    "scope.comprehension", "scope.block",
+})  # fmt: skip
 
 MINED = ("python", "java", "javascript", "typescript", "cpp", "csharp", "rust")
 _CAPTURE = re.compile(r"(?<![\w\"])@([\w.]+)")

@@ -22,9 +22,9 @@ from caretbench.cli.common import (
     print_note,
     print_table,
 )
-from caretbench.cli.options import option_parameter
+from caretbench.cli.options import cost_option, option_parameter, output_option, sampling_option
 from caretbench.errors import UsageError
-from caretbench.runs.plans.options import COST, OPTIONS_BY_NAME, OUTPUT, SAMPLING
+from caretbench.runs.plans.options import OPTIONS_BY_NAME
 
 if TYPE_CHECKING:
     from caretbench.build.builder import Builder
@@ -35,12 +35,7 @@ if TYPE_CHECKING:
 
 _OUTPUT = Annotated[
     Path,
-    typer.Option(
-        "--output",
-        "-o",
-        help="Folder of the problems; refused if it contains a build with other options.",
-        rich_help_panel=OUTPUT,
-    ),
+    output_option("--output", "-o", help="Folder of the problems; refused if it contains a build with other options."),
 ]
 
 
@@ -132,13 +127,13 @@ def _model_parameters(builder: Builder) -> list[inspect.Parameter]:
     roles = "; ".join(
         f"{role} {purpose}{', several models' if role in several else ''}" for role, purpose in builder.roles.items()
     )
-    model = typer.Option(
-        "--model", "-m", metavar="ROLE=SPEC",
-        help=f"Model of a role, ROLE=PROVIDER/MODEL; may be repeated. Roles: {roles}.", rich_help_panel=SAMPLING,
-    )  # fmt: skip
-    dry_run = typer.Option(
-        "--dry-run", help="Print the requests, their addresses and cost; send and write nothing.", rich_help_panel=COST
+    model = sampling_option(
+        "--model",
+        "-m",
+        metavar="ROLE=SPEC",
+        help=f"Model of a role, ROLE=PROVIDER/MODEL; may be repeated. Roles: {roles}.",
     )
+    dry_run = cost_option("--dry-run", help="Print the requests, their addresses and cost; send and write nothing.")
     keyword = inspect.Parameter.KEYWORD_ONLY
     return [
         inspect.Parameter("model", keyword, default=None, annotation=Annotated[list[str] | None, model]),

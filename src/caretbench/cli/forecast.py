@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -> None:
     """Print the forecast of a run: number of requests, tokens and cost."""
-    from caretbench.runs.runner import one_line
-    from caretbench.runs.suite_budgets import undivided
+    from caretbench.runs.runner import one_line, undivided
 
     if as_json:
         print_json(

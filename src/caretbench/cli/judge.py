@@ -20,17 +20,21 @@ from caretbench.cli.common import (
     selection,
 )
 from caretbench.cli.forecast import print_judging_forecast
-from caretbench.cli.options import panel_option, with_options
+from caretbench.cli.options import (
+    cost_option,
+    judging_option,
+    output_option,
+    problems_option,
+    sampling_option,
+    with_options,
+)
 from caretbench.errors import UsageError
-from caretbench.runs.plans.options import COST, JUDGING, OUTPUT, PROBLEMS, SAMPLING
 
 if TYPE_CHECKING:
     from caretbench.models import AccessCheck
     from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
     from caretbench.runs.judging.ratings import JudgingResult
     from caretbench.runs.run_folder import RunFolder
-
-_judging_option, _sampling_option = panel_option(JUDGING), panel_option(SAMPLING)
 
 
 # Long: a command is declared by its options.
@@ -41,51 +45,44 @@ def judge(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
     model: Annotated[
         list[str] | None,
-        _judging_option(
+        judging_option(
             "--model", "-m", help="A judge: PROVIDER/MODEL, or NAME=PROVIDER/MODEL; may be repeated.", metavar="SPEC"
         ),
     ] = None,
     controls: Annotated[
-        bool, _judging_option(help="Also judge controls, texts of known quality, to check the judge.")
+        bool, judging_option(help="Also judge controls, texts of known quality, to check the judge.")
     ] = True,
     control_problems: Annotated[
         int | None,
-        _judging_option(min=1, help="Number of problems whose controls are judged, per criterion. Default: 120."),
+        judging_option(min=1, help="Number of problems whose controls are judged, per criterion. Default: 120."),
     ] = None,
-    baselines: Annotated[
-        bool, typer.Option(help="Also judge the answers of baselines.", rich_help_panel=PROBLEMS)
-    ] = False,
+    baselines: Annotated[bool, problems_option(help="Also judge the answers of baselines.")] = False,
     repeats: Annotated[
-        int | None, _judging_option(min=1, help="Number of judgements of each text. Default: as the criterion defines.")
+        int | None, judging_option(min=1, help="Number of judgements of each text. Default: as the criterion defines.")
     ] = None,
     max_tokens: Annotated[
         int | None,
-        _sampling_option(
+        sampling_option(
             min=1,
             help="Maximum number of tokens of a judgement, including reasoning. Default: as the criterion defines.",
         ),
     ] = None,
     temperature: Annotated[
         float | None,
-        _sampling_option(min=0, help="Sampling temperature of the judge. Default: not sent, the provider's own."),
+        sampling_option(min=0, help="Sampling temperature of the judge. Default: not sent, the provider's own."),
     ] = None,
-    seed: Annotated[int | None, _sampling_option(help="Random seed sent to the judge, if it accepts one.")] = None,
+    seed: Annotated[int | None, sampling_option(help="Random seed sent to the judge, if it accepts one.")] = None,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Print the number of requests and their cost; send nothing.", rich_help_panel=COST
-        ),
+        bool, cost_option("--dry-run", help="Print the number of requests and their cost; send nothing.")
     ] = False,
     study: Annotated[
         Path | None,
-        _judging_option(
+        judging_option(
             help="Folder of a review whose people rated answers of the run: compare the judges with them.",
             metavar="REVIEW",
         ),
     ] = None,
-    html: Annotated[
-        bool, typer.Option(help="Write the page report.html again, if the run is scored.", rich_help_panel=OUTPUT)
-    ] = True,
+    html: Annotated[bool, output_option(help="Write the page report.html again, if the run is scored.")] = True,
     as_json: AsJson = False,
     **options: Any,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from caretbench.options import Option
-from caretbench.runs.plans.options import OPTIONS_BY_NAME
+from caretbench.runs.plans.options import COST, JUDGING, OPTIONS_BY_NAME, OUTPUT, PROBLEMS, SAMPLING
 
 
 def with_options(*options: str | Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -34,6 +34,10 @@ def with_options(*options: str | Option) -> Callable[[Callable[..., None]], Call
 def panel_option(heading: str) -> Callable[..., Any]:
     """Return ``typer.Option`` for options that the help shows under a heading."""
     return partial(typer.Option, rich_help_panel=heading)
+
+
+problems_option, sampling_option, judging_option = map(panel_option, (PROBLEMS, SAMPLING, JUDGING))
+cost_option, output_option = panel_option(COST), panel_option(OUTPUT)
 
 
 def option_parameter(option: Option) -> inspect.Parameter:

@@ -18,9 +18,9 @@ from caretbench.cli.common import (
     print_line,
     print_note,
 )
-from caretbench.cli.options import with_options
+from caretbench.cli.options import cost_option, judging_option, problems_option, sampling_option, with_options
 from caretbench.errors import UsageError
-from caretbench.runs.plans.options import COST, JUDGING, OPTIONS, OVERRIDES_RUN_FILE, PROBLEMS, SAMPLING
+from caretbench.runs.plans.options import OPTIONS, OVERRIDES_RUN_FILE
 
 if TYPE_CHECKING:
     from caretbench.runs.plans.config import RunConfig
@@ -37,49 +37,41 @@ def run(
     ],
     model: Annotated[
         list[str] | None,
-        typer.Option(
+        sampling_option(
             "--model",
             "-m",
             metavar="SPEC",
             help="Model: PROVIDER/MODEL or NAME=PROVIDER/MODEL. judge=PROVIDER/MODEL adds a judge. May be repeated.",
-            rich_help_panel=SAMPLING,
         ),
     ] = None,
     judge_base_url: Annotated[
-        str | None,
-        typer.Option(help="Address of the judges' provider. Default: the provider's own.", rich_help_panel=JUDGING),
+        str | None, judging_option(help="Address of the judges' provider. Default: the provider's own.")
     ] = None,
     project: Annotated[
         str | None,
-        typer.Option(
+        problems_option(
             metavar="SOURCE",
             help="Make the problems of this project first, in tasks/SUITE-NAME, and run on them in place of --data.",
-            rich_help_panel=PROBLEMS,
         ),
     ] = None,
     detect: Annotated[
         float | None,
-        typer.Option(
+        problems_option(
             metavar="POINTS",
             min=0.1,
             max=100,
             help="Set --limit so that a difference of POINTS between two models is found in 8 of 10 comparisons.",
-            rich_help_panel=PROBLEMS,
         ),
     ] = None,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Print the number of requests and their cost; send nothing.", rich_help_panel=COST
-        ),
+        bool, cost_option("--dry-run", help="Print the number of requests and their cost; send nothing.")
     ] = False,
     pilot: Annotated[
         int | None,
-        typer.Option(
+        cost_option(
             metavar="N",
             min=1,
             help="With --typing and --dry-run: ask about N problems, and estimate the requests of all by them.",
-            rich_help_panel=COST,
         ),
     ] = None,
     html: Html = True,
@@ -129,7 +121,7 @@ def _with_limit(config: RunConfig, source: Path | None, points: float) -> RunCon
     from caretbench.runs.forecast import forecast_run
     from caretbench.runs.plans.config import ALL_SUITES
     from caretbench.runs.plans.plan import ResolvedRun
-    from caretbench.runs.suite_budgets import begun_limit
+    from caretbench.runs.runner import begun_limit
 
     if len(config.suites) != 1 or config.suites[0].name == ALL_SUITES:
         raise UsageError("--detect: give it with the name of one suite; --minutes N chooses for several")
@@ -162,7 +154,7 @@ def _ask_pilot(config: RunConfig, source: Path | None, problems: int, *, quiet: 
     """Ask about some problems of each suite; their answers are stored, so that the run asks about the others only."""
     from caretbench.runs.plans.plan import ResolvedRun
     from caretbench.runs.runner import run as run_plan
-    from caretbench.runs.suite_budgets import with_limits
+    from caretbench.runs.runner import with_limits
 
     unscored = config.model_copy(update={"score": False, "judges": (), "minutes": None})
     plan = ResolvedRun.from_config(unscored, source, check_access)

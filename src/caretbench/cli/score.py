@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from caretbench.cli.common import AsJson, Html, StepProgress, SuiteName, exit_on_complaints
-from caretbench.cli.options import with_options
+from caretbench.cli.options import panel_option, with_options
 
-MODELS = "Completions"
+_option = panel_option("Completions")
 
 
 @with_options(
@@ -21,18 +19,14 @@ def score(
     suite_name: SuiteName,
     completions: Annotated[
         list[Path] | None,
-        typer.Option(
+        _option(
             metavar="PATH",
             help="Recorded completions: a JSONL file, a folder in the released layout, or an Inspect log; may be "
             "repeated. Default: only baselines.",
-            rich_help_panel=MODELS,
         ),
     ] = None,
     model: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Only this recorded model; may be repeated. Default: all.", rich_help_panel=MODELS
-        ),
+        list[str] | None, _option(metavar="NAME", help="Only this recorded model; may be repeated. Default: all.")
     ] = None,
     html: Html = True,
     as_json: AsJson = False,

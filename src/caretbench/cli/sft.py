@@ -22,7 +22,7 @@ from caretbench.cli.common import (
     print_note,
     print_table,
 )
-from caretbench.cli.options import with_options
+from caretbench.cli.options import panel_option, with_options
 from caretbench.errors import UsageError
 from caretbench.text_tables import counted
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _OWN = ("seed", "context", "model")
 """Names of options of ``make`` in place of those of a run."""
+_pairs_option, _base_option = panel_option("Pairs"), panel_option("Base")
+_steps_option, _course_option = panel_option("Steps"), panel_option("Course")
 
 app = typer.Typer(
     cls=HelpGroup,
@@ -51,52 +53,34 @@ def make(
     sources: Annotated[
         list[str], typer.Argument(metavar="SOURCE", help="Folder, archive, NAME==VERSION, or repository.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the pairs.", rich_help_panel="Pairs")],
+    output: Annotated[Path, _pairs_option("--output", "-o", help="Folder of the pairs.")],
     model: Annotated[
         list[str] | None,
-        typer.Option(
+        _pairs_option(
             "--model",
             "-m",
             metavar="[ROLE=]SPEC",
             help="seeder=SPEC writes the first instructions, generator=SPEC all others by their example; without a "
             "role: count tokens as this model does.",
-            rich_help_panel="Pairs",
         ),
     ] = None,
     share: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="BOUNDARY=SHARE",
-            help="Share of pairs: character, token, line, block, instruction, rewrite.",
-            rich_help_panel="Pairs",
+        _pairs_option(
+            metavar="BOUNDARY=SHARE", help="Share of pairs: character, token, line, block, instruction, rewrite."
         ),
     ] = None,
-    per_file: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Pairs of each file.", rich_help_panel="Pairs")
-    ] = 12,
-    context: Annotated[
-        int, typer.Option(min=200, metavar="N", help="Characters around a middle.", rich_help_panel="Pairs")
-    ] = 8_000,
+    per_file: Annotated[int, _pairs_option(min=1, metavar="N", help="Pairs of each file.")] = 12,
+    context: Annotated[int, _pairs_option(min=200, metavar="N", help="Characters around a middle.")] = 8_000,
     language: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this language; may be repeated.", rich_help_panel="Pairs"),
+        list[str] | None, _pairs_option(metavar="NAME", help="Only this language; may be repeated.")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(help="Random seed of middles, files for seeds, and examples.", rich_help_panel="Pairs")
-    ] = 0,
+    seed: Annotated[int, _pairs_option(help="Random seed of middles, files for seeds, and examples.")] = 0,
     seeds: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Maximum number of files for seeds; at most half of all.", rich_help_panel="Pairs"
-        ),
+        int, _pairs_option(min=1, metavar="N", help="Maximum number of files for seeds; at most half of all.")
     ] = 1000,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Print the requests, their addresses and cost; send and write nothing.",
-            rich_help_panel="Pairs",
-        ),
+        bool, _pairs_option("--dry-run", help="Print the requests, their addresses and cost; send and write nothing.")
     ] = False,
     as_json: AsJson = False,
     **options: Any,
@@ -230,71 +214,37 @@ def decontaminate(
 @app.command("train", cls=HelpCommand)
 def train(
     pairs: Annotated[Path, typer.Argument(help="Folder of pairs, decontaminated.")],
-    model: Annotated[str, typer.Option(metavar="smollm2|FOLDER|GGUF", help="Base weights.", rich_help_panel="Base")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the tuned model.", rich_help_panel="Base")],
-    method: Annotated[
-        Literal["lora", "full"], typer.Option(help="An adapter, or all weights.", rich_help_panel="Base")
-    ] = "lora",
+    model: Annotated[str, _base_option(metavar="smollm2|FOLDER|GGUF", help="Base weights.")],
+    output: Annotated[Path, _base_option("--output", "-o", help="Folder of the tuned model.")],
+    method: Annotated[Literal["lora", "full"], _base_option(help="An adapter, or all weights.")] = "lora",
     preset: Annotated[
-        Literal["lora", "c3-sft"] | None,
-        typer.Option(help="c3-sft: full, as in C3-Bench's paper.", rich_help_panel="Base"),
+        Literal["lora", "c3-sft"] | None, _base_option(help="c3-sft: full, as in C3-Bench's paper.")
     ] = None,
     prompt: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Prompt that runs will send; auto: as `run` chooses.", rich_help_panel="Base"
-        ),
+        str, _base_option(metavar="NAME", help="Prompt that runs will send; auto: as `run` chooses.")
     ] = "auto",
-    steps: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Steps. Default: all pairs once.", rich_help_panel="Steps")
-    ] = None,
-    batch: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Pairs computed together.", rich_help_panel="Steps")
-    ] = None,
-    accumulate: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Batches of one step.", rich_help_panel="Steps")
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=32, metavar="N", help="Tokens of prompt and middle.", rich_help_panel="Steps")
-    ] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option(metavar="RATE", help="Adam's learning rate.", rich_help_panel="Steps")
-    ] = None,
-    warmup: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Steps until the full rate.", rich_help_panel="Steps")
-    ] = None,
-    rank: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Rank of the adapter.", rich_help_panel="Steps")
-    ] = None,
+    steps: Annotated[int | None, _steps_option(min=1, metavar="N", help="Steps. Default: all pairs once.")] = None,
+    batch: Annotated[int | None, _steps_option(min=1, metavar="N", help="Pairs computed together.")] = None,
+    accumulate: Annotated[int | None, _steps_option(min=1, metavar="N", help="Batches of one step.")] = None,
+    max_tokens: Annotated[int | None, _steps_option(min=32, metavar="N", help="Tokens of prompt and middle.")] = None,
+    learning_rate: Annotated[float | None, _steps_option(metavar="RATE", help="Adam's learning rate.")] = None,
+    warmup: Annotated[int | None, _steps_option(min=0, metavar="N", help="Steps until the full rate.")] = None,
+    rank: Annotated[int | None, _steps_option(min=1, metavar="N", help="Rank of the adapter.")] = None,
     held_out: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Pairs of other files, for their loss alone.", rich_help_panel="Steps"),
+        int | None, _steps_option(min=0, metavar="N", help="Pairs of other files, for their loss alone.")
     ] = None,
-    save_every: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Steps between checkpoints.", rich_help_panel="Course")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Random seed of order and adapter.", rich_help_panel="Steps")] = None,
-    device: Annotated[
-        Literal["cpu", "cuda"], typer.Option(help="cuda: in bfloat16.", rich_help_panel="Course")
-    ] = "cpu",
+    save_every: Annotated[int | None, _course_option(min=1, metavar="N", help="Steps between checkpoints.")] = None,
+    seed: Annotated[int | None, _steps_option(help="Random seed of order and adapter.")] = None,
+    device: Annotated[Literal["cpu", "cuda"], _course_option(help="cuda: in bfloat16.")] = "cpu",
     threads: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Threads. Default: all physical cores but one.", rich_help_panel="Course"
-        ),
+        int | None, _course_option(min=1, metavar="N", help="Threads. Default: all physical cores but one.")
     ] = None,
     not_decontaminated: Annotated[
-        bool,
-        typer.Option(
-            "--not-decontaminated", help="Take pairs without a report of their decontamination.", rich_help_panel="Base"
-        ),
+        bool, _base_option("--not-decontaminated", help="Take pairs without a report of their decontamination.")
     ] = False,
-    merged: Annotated[
-        bool, typer.Option("--merge", help="Also write base and adapter as one model.", rich_help_panel="Course")
-    ] = False,
+    merged: Annotated[bool, _course_option("--merge", help="Also write base and adapter as one model.")] = False,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print steps, memory and time, and train nothing.", rich_help_panel="Course"),
+        bool, _course_option("--dry-run", help="Print steps, memory and time, and train nothing.")
     ] = False,
 ) -> None:
     """Tune a model on pairs; the same command goes on after a stop.

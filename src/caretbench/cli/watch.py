@@ -17,12 +17,13 @@ from caretbench.cli.common import (
     print_json,
     print_line,
 )
-from caretbench.cli.options import with_options
+from caretbench.cli.options import panel_option, with_options
 from caretbench.errors import UsageError
 from caretbench.runs.plans.options import OPTIONS
 
 _EXCLUDED = ("output", "data", "add", "score", "probe", "fail_under", "prices", "max_cost", "criterion", "blind")
 """Options of a run that are no options of a watch: its own, those of judges, and of one folder."""
+_option = panel_option("Checkpoints")
 
 
 # Long: a command is declared by its options.
@@ -30,36 +31,22 @@ _EXCLUDED = ("output", "data", "add", "score", "probe", "fail_under", "prices", 
 def watch(
     folder: Annotated[Path, typer.Argument(metavar="CHECKPOINTS", help="Folder of GGUF files, adapters, or others.")],
     suite: Annotated[
-        list[str],
-        typer.Option(
-            metavar="SUITE[=DATA]",
-            help="Suite; may be repeated. DATA: starter, released, a folder.",
-            rich_help_panel="Checkpoints",
-        ),
+        list[str], _option(metavar="SUITE[=DATA]", help="Suite; may be repeated. DATA: starter, released, a folder.")
     ],
     base: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Base: gguf/smollm2, for example. Default: the first checkpoint.",
-            rich_help_panel="Checkpoints",
-        ),
+        str | None, _option(metavar="SPEC", help="Base: gguf/smollm2, for example. Default: the first checkpoint.")
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
+        _option(
             "--model",
             "-m",
             metavar="TEMPLATE",
             help="Model of a checkpoint, with {} for its path: hf/{}. Default: gguf/PATH, and BASE+PATH of an adapter.",
-            rich_help_panel="Checkpoints",
         ),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Folder of the runs. Default: runs/watch-CHECKPOINTS.", rich_help_panel="Checkpoints"
-        ),
+        Path | None, _option("--output", "-o", help="Folder of the runs. Default: runs/watch-CHECKPOINTS.")
     ] = None,
     html: Html = True,
     as_json: AsJson = False,

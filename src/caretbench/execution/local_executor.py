@@ -14,7 +14,8 @@ import threading
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from caretbench.execution.bundles import Bundle, installed_bundle
+from caretbench.execution.bundles.bundle_model import Bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.cache.cache_folders import unusable_cache
 from caretbench.execution.cache.cache_keys import program_key, verdict_key
 from caretbench.execution.cache.result_cache import ResultCache

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from caretbench.errors import MachineError
-from caretbench.execution import bundles
+from caretbench.execution.bundles import bundle_store
 from caretbench.execution.bundles.ecosystem import apt_line
 from caretbench.execution.bundles.pip import find_pip, find_uv
 from caretbench.execution.execution_types import FrozenModel, Isolation
@@ -120,7 +120,7 @@ def _machine() -> Iterator[MachineCheck]:
 
 
 def _disk() -> MachineCheck:
-    folder = bundles.bundles_folder()
+    folder = bundle_store.bundles_folder()
     # The cache may not exist yet: the nearest folder above tells of its disk.
     place = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # noqa: PTH110 - if need be False
     fix = "export CARETBENCH_CACHE=/a/folder/with/more/room"
@@ -135,13 +135,13 @@ def _disk() -> MachineCheck:
 def _toolchains() -> Iterator[MachineCheck]:
     sandbox = Sandbox()
     for name in toolchain_tables():
-        toolchain = load_runtime(name, sandbox, bundles.installed_bundle).toolchain()
+        toolchain = load_runtime(name, sandbox, bundle_store.installed_bundle).toolchain()
         detail = toolchain.version if toolchain.available else "no toolchain: its problems are left out"
         yield _check(get_language(name).title, toolchain.available, detail, toolchain.remedy)
 
 
 def _bundles() -> Iterator[MachineCheck]:
-    for row in bundles.bundle_status():
+    for row in bundle_store.bundle_status():
         size = f"{row.packages} packages, {row.size_bytes / 1e6:.0f} MB"
         parts = (row.state, size if row.state != "absent" else "", row.detail if row.state == "partly" else "")
         yield _check(f"bundle {row.name}", row.state == "present", ", ".join(filter(None, parts)), row.fix)

@@ -25,7 +25,7 @@ from caretbench.extraction.caret_surroundings import (
 from caretbench.extraction.cuts import dedent_position, longest_parsing_cut, max_cuts, with_final_newline
 from caretbench.languages import get_language
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.parser import CharacterOffsets, encode, has_error, is_well_formed_text, parse, text_of
+from caretbench.syntax.parser import CharacterOffsets, encode, has_error, is_well_formed_text, parse, text_of, walk
 
 _CONTINUES = frozenset({"else", "catch", "finally", "while", "elif", "except", "case"})
 _CLAUSES = _CONTINUES - {"while"} | {"default", "when"}
@@ -94,14 +94,14 @@ def _is_needless_branch(node: tree_sitter.Node, language: str, *, opens: bool) -
     body = node.named_children[-1]
     while body.named_child_count == 1 and body.type not in kinds.jumps:
         body = body.named_children[0]
-    runs = any(one.type in kinds.calls | kinds.creations | kinds.macros for one in _nodes(node))
+    runs = any(one.type in kinds.calls | kinds.creations | kinds.macros for one in walk(node))
     return not runs and (opens or body.type in kinds.jumps)
 
 
 def _assigns_the_same(node: tree_sitter.Node, line: str, language: str) -> bool:
     kinds = node_kinds(language)
     calls = kinds.calls | kinds.creations | kinds.macros
-    runs = any(one.type in calls for one in _nodes(node))
+    runs = any(one.type in calls for one in walk(node))
     parts = [part.strip() for part in text_of(node).split("=", 1)]
     plain = len(parts) == 2 and parts[0][-1:].isalnum() and parts[0] not in parts[1]
     return plain and (not runs or sum(map(str.isalnum, line)) > _MIN_REPEATED_CHARACTERS)
@@ -119,12 +119,6 @@ def _is_empty_twin(shown: list[str]) -> bool:
     """
     words = any(map(_has_word, shown))
     return words and (shown[0] == "{" or (shown[0].startswith("}") and shown[-1].endswith("{")))
-
-
-def _nodes(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    yield node
-    for child in node.named_children:
-        yield from _nodes(child)
 
 
 def _is_better(text: str, shorter: str, surroundings: Surroundings, *, sure: bool, likely: bool) -> bool:

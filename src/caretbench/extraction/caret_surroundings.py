@@ -14,7 +14,7 @@ import tree_sitter
 from caretbench.extraction.prose import reads_as_prose
 from caretbench.languages import get_language
 from caretbench.problem import Caret
-from caretbench.syntax.parser import encode, is_well_formed_text, parse, python_module, text_of
+from caretbench.syntax.parser import encode, is_well_formed_text, parse, python_module, text_of, walk
 
 MAX_TEXT_CHARACTERS = 100_000
 """Maximum number of characters of a text that is inserted, without the reasoning that a policy removes."""
@@ -131,17 +131,10 @@ def _parses(surroundings: Surroundings, text: str) -> bool:
 
 def tokens_between(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tree_sitter.Node]:
     """Yield the tokens that begin within the bytes ``start`` to ``end``; a string counts as one token."""
-    open_nodes = [tree.root_node]
-    while open_nodes:
-        node = open_nodes.pop()
-        if node.end_byte <= start or node.start_byte >= end:
-            continue
-        # Brackets within a string are text, and interpolated ones would be counted.
-        if node.child_count == 0 or node.type == "string":
-            if node.start_byte >= start:
-                yield node
-        else:
-            open_nodes.extend(reversed(node.children))
+    # Brackets within a string are text, and interpolated ones would be counted.
+    for node in walk(tree.root_node, start, end, closed=lambda one: one.type == "string"):
+        if (node.child_count == 0 or node.type == "string") and node.start_byte >= start:
+            yield node
 
 
 def open_brackets(tree: tree_sitter.Tree, end: int) -> list[str]:

@@ -16,7 +16,7 @@ import tree_sitter
 from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.extraction.cuts import max_cuts
 from caretbench.languages import get_language
-from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.parser import encode, parse, walk
 
 _PYTHON: Final = "python"
 
@@ -24,14 +24,8 @@ _PYTHON: Final = "python"
 def parses_as_released(program: str | bytes, language: str, *, ignored: bytes | None = None) -> bool:
     """Return whether the tree of a program has no error node, but for those whose text is ``ignored``."""
     root = parse(program, language).root_node
-    open_nodes = [root] if root.has_error else []
-    while open_nodes:
-        node = open_nodes.pop()
-        if not node.is_error:
-            open_nodes.extend(child for child in node.children if child.has_error)
-        elif node.text != ignored:
-            return False
-    return True
+    nodes = walk(root, closed=lambda node: node.is_error or not node.has_error)
+    return all(node.text == ignored for node in nodes if node.is_error)
 
 
 def safim_parses(program: str | bytes, language: str) -> bool:

@@ -48,7 +48,7 @@ def command() -> type[ModelAPI]:
 @modelapi(name="server")
 def server() -> type[ModelAPI]:
     """Return ``server/MODEL@URL``: a server of one's own."""
-    from caretbench.inspect.providers.own_server import OwnServerAPI
+    from caretbench.inspect.providers.endpoint_api import OwnServerAPI
 
     return OwnServerAPI
 

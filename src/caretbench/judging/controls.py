@@ -10,12 +10,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Final
 
 from caretbench.files import read_packaged_toml, sha256_text
+from caretbench.grouping import grouped
 from caretbench.judging.criteria import AnswerForm, Criterion
 from caretbench.problem import Caret, Problem, Question
 
@@ -127,10 +127,7 @@ def problems_by_group(
     ordered: Iterable[Problem], group: Callable[[Problem], tuple[str, ...]]
 ) -> dict[tuple[str, ...], list[Problem]]:
     """Return the problems of each group, in the order of ``ordered``."""
-    groups: dict[tuple[str, ...], list[Problem]] = defaultdict(list)
-    for problem in ordered:
-        groups[group(problem)].append(problem)
-    return groups
+    return grouped((group(problem), problem) for problem in ordered)
 
 
 def balanced_sample(groups: Mapping[tuple[str, ...], Sequence[Problem]], limit: int) -> list[Problem]:

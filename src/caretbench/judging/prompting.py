@@ -21,7 +21,7 @@ from caretbench.languages import get_language
 from caretbench.models import ChatPrompt, Message, ModelClient, Sampling
 from caretbench.problem import Caret, Problem, Question
 from caretbench.syntax.documentation import comment_marks
-from caretbench.syntax.parser import encode, fault_count, parse, text_of
+from caretbench.syntax.parser import encode, fault_count, parse, text_of, upwards, walk
 
 _MARK_LENGTH = 16
 
@@ -191,22 +191,17 @@ def _keeps_tokens(tree: tree_sitter.Tree, caret: Caret, changed: str) -> bool:
 
 def _tokens(root: tree_sitter.Node) -> Iterator[str]:
     """Yield the tokens of a tree in text order, without comments and without line ends."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if node.type.endswith("comment"):
-            continue
-        if not node.child_count and text_of(node).strip():
+    for node in walk(root, closed=_is_comment):
+        if not (node.child_count or _is_comment(node)) and text_of(node).strip():
             yield text_of(node)
-        waiting.extend(reversed(node.children))
+
+
+def _is_comment(node: tree_sitter.Node) -> bool:
+    return node.type.endswith("comment")
 
 
 def _is_in_text(node: tree_sitter.Node | None) -> bool:
-    while node is not None:
-        if _TEXT_NODES.search(node.type):
-            return True
-        node = node.parent
-    return False
+    return any(_TEXT_NODES.search(one.type) for one in upwards(node))
 
 
 def _longer(text: str) -> str | None:

@@ -8,28 +8,20 @@ outside functions, and counts Python's ``finally``, which decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tree_sitter import Node
 
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.complexity import ProblemStatistics
-from caretbench.syntax.parser import encode, parse
-
-
-def _nodes(root: Node) -> Iterator[Node]:
-    """Yield all nodes but comments, in no particular order."""
-    open_nodes = [root]
-    while open_nodes:
-        node = open_nodes.pop()
-        if not node.type.endswith("comment"):
-            yield node
-            open_nodes.extend(node.children)
+from caretbench.syntax.parser import encode, parse, walk
 
 
 def lines_of_code(text: str) -> int:
     """Return the number of lines, blank ones included; a final line break ends a line and begins none."""
     return text.count("\n") + (text != "" and not text.endswith("\n"))
+
+
+def _is_comment(node: Node) -> bool:
+    return node.type.endswith("comment")
 
 
 def _is_token(node: Node) -> bool:
@@ -64,7 +56,9 @@ def problem_statistics(prefix: str, completion: str, suffix: str, assertions: st
     tokens = [0, 0, 0]
     decisions = 0
     kinds = node_kinds(language)
-    for node in _nodes(parse(program, language).root_node):
+    for node in walk(parse(program, language).root_node, closed=_is_comment):
+        if _is_comment(node):
+            continue
         decisions += node.type in (kinds.decisions if node.is_named else kinds.decision_tokens)
         if _is_token(node):
             tokens[(node.start_byte >= start) + (node.start_byte >= end)] += 1

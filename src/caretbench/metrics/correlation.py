@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caretbench.metrics.agreement.item_statistic import ItemStatistic
-from caretbench.metrics.resampling import Floats
+from caretbench.metrics.intervals import Floats
 
 _FEWEST = 3
 """Minimum number of pairs: two points are always on a line."""

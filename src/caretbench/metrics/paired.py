@@ -10,8 +10,16 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from caretbench.metrics.intervals import CONFIDENCE, Interval, resampled_intervals, widened, wilson
-from caretbench.metrics.resampling import Floats, ResamplingUnits, units_of
+from caretbench.metrics.intervals import (
+    CONFIDENCE,
+    Floats,
+    Interval,
+    ResamplingUnits,
+    resampled_intervals,
+    units_of,
+    widened,
+    wilson,
+)
 
 TestMethod = Literal["mcnemar_exact", "sign_flips", "jackknife"]
 

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from caretbench.metrics.intervals import Floats, ResamplingUnits, units_of
 from caretbench.metrics.paired import Pair, flips_of
-from caretbench.metrics.resampling import Floats, ResamplingUnits, units_of
 
 POWER: Final = 0.8
 """Share of comparisons that find a difference of the printed size."""
@@ -63,7 +63,7 @@ def power_of(pair: Pair, target: float, *, seed: int, critical: float | None = N
             default the test stands alone.
 
     Raises:
-        ValueError: as :func:`caretbench.metrics.resampling.units_of`; the target is not between 0 and 1.
+        ValueError: as :func:`caretbench.metrics.intervals.units_of`; the target is not between 0 and 1.
     """
     if not 0 < target <= 1:
         raise ValueError(f"a difference of {target} is none between two rates")

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, widened, wilson
-from caretbench.metrics.resampling import MIN_CLUSTERS
+from caretbench.metrics.intervals import CONFIDENCE, MIN_CLUSTERS, RESAMPLES, Interval, widened, wilson
 
 
 def skill(score: float, floor: float) -> float | None:

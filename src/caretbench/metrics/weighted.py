@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from caretbench.metrics.intervals import Interval, bootstrap_mean, resampled_interval, widened, wilson
-from caretbench.metrics.resampling import units_of
+from caretbench.grouping import grouped
+from caretbench.metrics.intervals import Interval, bootstrap_mean, resampled_interval, units_of, widened, wilson
 
 LabelT = TypeVar("LabelT")
 
@@ -76,11 +75,9 @@ def _members(groups: Sequence[str | None], weights: Mapping[str, float]) -> dict
     """Return the indices of the problems of each group with a weight."""
     if any(weight < 0 for weight in weights.values()):
         raise ValueError("a weight is not negative")
-    members: dict[str, list[int]] = defaultdict(list)
-    for index, group in enumerate(groups):
-        if group is not None and weights.get(group, 0.0) > 0:
-            members[group].append(index)
-    return members
+    return grouped(
+        (group, index) for index, group in enumerate(groups) if group is not None and weights.get(group, 0.0) > 0
+    )
 
 
 def _interval(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
+from caretbench.grouping import grouped
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.problem_lists import ExcludedProblems
@@ -86,10 +87,11 @@ class ColumnGroup(NamedTuple):
     @property
     def measured_columns(self) -> tuple[tuple[Column, ...], ...]:
         """Columns that breakdowns show: those of each share of the suite's own, if it has any."""
-        by_measure: dict[str, list[Column]] = {}
-        for column in self.summary.headline_columns:
-            if (column.profile, column.policy) == (self.profile, self.policy):
-                by_measure.setdefault(column.measure, []).append(column)
+        by_measure = grouped(
+            (column.measure, column)
+            for column in self.summary.headline_columns
+            if (column.profile, column.policy) == (self.profile, self.policy)
+        )
         return tuple(map(tuple, by_measure.values())) or (self.columns,)
 
     def with_group_title(self, table: ReportTable) -> ReportTable:
@@ -179,7 +181,5 @@ class Section:
 
 def groups(summary: Summary) -> tuple[ColumnGroup, ...]:
     """Return the columns by profile and policy, in their order in the summary."""
-    by_profile: dict[tuple[str, str], list[Column]] = {}
-    for column in summary.columns:
-        by_profile.setdefault((column.profile, column.policy), []).append(column)
+    by_profile = grouped(((column.profile, column.policy), column) for column in summary.columns)
     return tuple(ColumnGroup(*key, tuple(columns), summary) for key, columns in by_profile.items())

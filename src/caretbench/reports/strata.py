@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from caretbench.grouping import grouped
 from caretbench.languages import languages
 from caretbench.metrics.binning import bin_index, bin_title, quantile_bounds
 from caretbench.problem import Caret, Problem
@@ -159,9 +160,7 @@ def _bounds(
     numbers: Mapping[str, tuple[str, float]], preset: Mapping[str, tuple[float, ...]]
 ) -> Mapping[str, tuple[float, ...]]:
     """Return the bounds by language: preset ones, else terciles of the language's numbers."""
-    by_language: dict[str, list[float]] = defaultdict(list)
-    for language, number in numbers.values():
-        by_language[language].append(number)
+    by_language = grouped(numbers.values())
     default = preset.get(EVERY_LANGUAGE)
     return {
         language: preset[language] if language in preset else default or quantile_bounds(values)
@@ -176,9 +175,9 @@ def _part(place: int, bounds: Sequence[float]) -> Value:
 
 
 def _cuts(name: str, bounds: Mapping[str, tuple[float, ...]], source: str) -> str:
-    by_cut: dict[tuple[float, ...], list[str]] = defaultdict(list)
-    for language, cut in bounds.items():
-        by_cut[cut].append(languages()[language].title if language in languages() else "")
+    by_cut = grouped(
+        (cut, languages()[language].title if language in languages() else "") for language, cut in bounds.items()
+    )
     texts = [
         f"{', '.join(filter(None, titles))} {', '.join(bin_title(place, cut) for place in range(len(cut) + 1))}"
         for cut, titles in by_cut.items()

@@ -19,6 +19,7 @@ from caretbench.execution.dispatcher import AnyExecutor, AnyRequest
 from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
 from caretbench.files import DataError, RowAppender, row_to_json, sha256_text, write_rows
+from caretbench.grouping import grouped
 from caretbench.problem import AnyCompletion, Completion, Problem, Profile, Score, ScoreKey
 from caretbench.profiles import rules_of
 from caretbench.runs import verdict as verdicts
@@ -138,10 +139,7 @@ class ScoringStage:
                 self._execute(self.executor, self._answers(references, completions), appender)
                 self._run_changed_references(self.executor, appender)
                 self._reduce(self.executor, appender)
-        causes: dict[str, list[str]] = {}
-        for identity, cause in sorted(self._excluded.items()):
-            causes.setdefault(cause, []).append(identity)
-        return causes
+        return grouped((cause, identity) for identity, cause in sorted(self._excluded.items()))
 
     def _forget_outdated_rows(self) -> None:
         with RowAppender(self.folder.scores_path):  # holds the file, and repairs its end
@@ -238,10 +236,9 @@ class ScoringStage:
         """Yield the completions that must be run, problem by problem; append the rows of the others on the way."""
         # 12,860 of 80,952 completions of nine models are distinct: those of a problem are measured together, equal ones
         # once.
-        by_problem: dict[str, list[AnyCompletion]] = {}
-        for completion in self.folder.stored_completions():
-            if completion.problem_id in self._problems:
-                by_problem.setdefault(completion.problem_id, []).append(completion)
+        by_problem = grouped(
+            (one.problem_id, one) for one in self.folder.stored_completions() if one.problem_id in self._problems
+        )
         self.report("completions", 0, sum(map(len, by_problem.values())))
         # Popped problem by problem, so that the texts of a large run leave memory as they are scored.
         for identity in [*by_problem]:

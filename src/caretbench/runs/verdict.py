@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from caretbench.execution.scan.dead_checks import program_flags
 from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
 from caretbench.execution.toolchain_tables import toolchain_table
 from caretbench.extraction.policies import MAX_RAW_CHARACTERS, TOO_SLOW, Policy, length_refusal
+from caretbench.grouping import grouped
 from caretbench.problem import (
     Caret,
     CompletionKey,
@@ -107,10 +107,11 @@ def passed_by_completion(
     scores: Iterable[Score], problems: Mapping[str, Problem], policy: str, profile: Profile
 ) -> dict[CompletionKey, bool | None]:
     """Return whether each scored completion passed under a policy and a profile; None where it has no verdict."""
-    rows: dict[CompletionKey, list[Score]] = defaultdict(list)
-    for score in scores:
-        if score.problem_id in problems and (score.policy, score.profile) == (policy, profile):
-            rows[score.completion_key].append(score)
+    rows = grouped(
+        (score.completion_key, score)
+        for score in scores
+        if score.problem_id in problems and (score.policy, score.profile) == (policy, profile)
+    )
     checks = {key: deciding_scores(group, executed=needs_execution(problems[key[0]])) for key, group in rows.items()}
     return {key: decided_outcome(group).passed for key, group in checks.items() if group}
 

@@ -9,6 +9,7 @@ from itertools import chain
 
 from caretbench.errors import UsageError, did_you_mean
 from caretbench.files import sha256_text
+from caretbench.grouping import grouped
 from caretbench.problem import FileSplice, Problem
 from caretbench.suites.base import Suite
 
@@ -171,10 +172,7 @@ def _cells(suite: Suite, problems: Iterable[Problem]) -> dict[tuple[str, ...], l
     named = suite.stratification.cell_labels or suite.stratification.main_labels
     known = {label for problem in problems for label in problem.labels}
     names = [name for name in named if name in known] or suite.strata[:1]
-    cells: dict[tuple[str, ...], list[Problem]] = {}
-    for problem in problems:
-        cells.setdefault(tuple(str(problem.labels.get(name, "")) for name in names), []).append(problem)
-    return cells
+    return grouped((tuple(str(problem.labels.get(name, "")) for name in names), problem) for problem in problems)
 
 
 def _in_order(problems: Sequence[Problem], chosen: Iterable[Problem]) -> list[Problem]:

@@ -22,6 +22,7 @@ from caretbench.syntax.names.name_resolution import resolve_names
 from caretbench.syntax.names.project_names import ProjectNames
 from caretbench.syntax.names.references import DefinitionTable, find_references
 from caretbench.syntax.names.symbols import NameScope
+from caretbench.syntax.parser import error_nodes
 from caretbench.syntax.source import SourceFile, parse_file
 
 
@@ -113,14 +114,9 @@ test_calls.__test__ = False  # type: ignore[attr-defined]
 
 def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault, ...]:
     """Return the parts of a file that do not fit the grammar, in text order."""
-    faults = []
-    # Subtrees without an error are not entered, so that a file that parses costs nothing.
-    waiting = [root] if root.has_error else []
-    while waiting:
-        node = waiting.pop()
-        if node.is_error or node.is_missing:
-            faults.append(ParseFault(Span(node.start_byte, node.end_byte), source.line_at(node.start_byte)))
-        waiting.extend(child for child in node.children if child.has_error)
+    faults = (
+        ParseFault(Span(node.start_byte, node.end_byte), source.line_at(node.start_byte)) for node in error_nodes(root)
+    )
     return tuple(sorted(faults))
 
 

@@ -16,7 +16,7 @@ import tree_sitter
 from caretbench.languages import get_language, language_of_grammar
 from caretbench.languages.node_kinds import NodeKinds, node_kinds
 from caretbench.problem import Row
-from caretbench.syntax.parser import captures, encode, matches, parse, text_of
+from caretbench.syntax.parser import captures, encode, matches, parse, text_of, upwards
 
 CommentKind = Literal["line", "block", "docstring"]
 
@@ -228,12 +228,7 @@ def _declared_name(node: tree_sitter.Node) -> str:
 
 
 def _path(name: str, declaration: tree_sitter.Node, names: dict[int, str]) -> str:
-    parts = [name]
-    node = declaration.parent
-    while node is not None:
-        if node.id in names:
-            parts.append(names[node.id])
-        node = node.parent
+    parts = [name, *(names[one.id] for one in upwards(declaration.parent) if one.id in names)]
     return ".".join(reversed(parts))
 
 

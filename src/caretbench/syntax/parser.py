@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 from itertools import accumulate
@@ -99,6 +99,35 @@ def encode(text: str) -> bytes:
 def text_of(node: tree_sitter.Node) -> str:
     """Return the text of a node."""
     return (node.text or b"").decode("utf-8", "surrogatepass")
+
+
+def walk(
+    root: tree_sitter.Node,
+    start: int = -1,
+    end: int = sys.maxsize,
+    *,
+    closed: Callable[[tree_sitter.Node], bool] = lambda _: False,
+) -> Iterator[tree_sitter.Node]:
+    """Yield the nodes of a tree that overlap a span of bytes, outer ones first, in text order.
+
+    What is below a ``closed`` node is not visited.
+    """
+    # A loop: expressions of generated files are nested more deeply than Python's calls may be.
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        # Whole subtrees are skipped: a program has hundreds of nodes for each of an answer.
+        if node.end_byte > start and node.start_byte < end:
+            yield node
+            if not closed(node):
+                waiting.extend(reversed(node.children))
+
+
+def upwards(node: tree_sitter.Node | None) -> Iterator[tree_sitter.Node]:
+    """Yield a node and those around it, innermost first; nothing for None."""
+    while node is not None:
+        yield node
+        node = node.parent
 
 
 @cache
@@ -291,17 +320,15 @@ def has_error(tree: tree_sitter.Tree) -> bool:
     return tree.root_node.has_error
 
 
+def error_nodes(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """Yield the error nodes, and the missing tokens that the parser inserted, in text order."""
+    # Subtrees without an error are not entered, so that a file that parses costs nothing.
+    return (node for node in walk(root, closed=lambda one: not one.has_error) if node.is_error or node.is_missing)
+
+
 def error_count(tree: tree_sitter.Tree) -> int:
-    """Return the number of error nodes and of missing tokens that the parser inserted."""
-    if not tree.root_node.has_error:
-        return 0
-    count = 0
-    open_nodes = [tree.root_node]
-    while open_nodes:
-        node = open_nodes.pop()
-        count += node.is_error or node.is_missing
-        open_nodes.extend(child for child in node.children if child.has_error)
-    return count
+    """Return the number of error nodes and of missing tokens."""
+    return sum(1 for _ in error_nodes(tree.root_node))
 
 
 class CharacterOffsets:

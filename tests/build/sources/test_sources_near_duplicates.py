@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.build.sources.near_duplicates import as_shingles, find_near_duplicates, line_shingles
+from caretbench.suites.efcb.build.changes import as_shingles, find_near_duplicates, line_shingles
 
 
 def patch(lines: list[str]) -> str:

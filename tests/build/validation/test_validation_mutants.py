@@ -17,7 +17,7 @@ from caretbench.build.validation.mutants import (
 from caretbench.execution.execution_types import Status
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, ProgramCheck, Provenance
 from caretbench.suites.baselines import stub
-from caretbench.syntax import fault_count, parse
+from caretbench.syntax.parser import fault_count, parse
 from tests.support.compiled_programs import run_programs
 
 

@@ -22,7 +22,7 @@ from caretbench.metrics.agreement.coefficients import (
     krippendorff_alpha,
 )
 from caretbench.metrics.agreement.item_statistic import ItemStatistic, item_estimate
-from caretbench.metrics.resampling import Floats
+from caretbench.metrics.intervals import Floats
 
 
 def test_krippendorffs_own_example() -> None:

@@ -9,7 +9,7 @@ from caretbench.people.telemetry.event_features import DueBlock, due_block
 from caretbench.problem import Problem
 from caretbench.suites import load_suite
 from caretbench.suites.codevbench.build.code_blocks import BlockFinder
-from caretbench.suites.codevbench.build.hidden_spans import HiddenSpan, hidden_spans
+from caretbench.suites.codevbench.build.miner import HiddenSpan, hidden_spans
 from caretbench.syntax import analyse
 from caretbench.syntax.source import SourceFile
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import load_runtime
 from caretbench.runs.run_folder import RunFolder

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from caretbench.suites.fim.legacy_metrics import (
+from caretbench.suites.fim.measures import (
     crosscodeeval,
-    equal_but_for_outer_blanks,
     execrepobench,
     fuzz_ratios,
     identifiers,
@@ -104,7 +103,6 @@ def test_other_similarities() -> None:
     assert qwen_humaneval_fim("ab\nc", "a") == (0, 67, 67)
     assert repobench("a  b\n", "a b") == (1, 75, 75)
     assert repobench("ab", "a b").em == 0
-    assert (equal_but_for_outer_blanks(" a b\n", "a b"), equal_but_for_outer_blanks("a  b", "a b")) == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from caretbench.build import load_builder
 from caretbench.cli import app
 from caretbench.download import PinnedFile
 from caretbench.files import DataError
-from caretbench.suites.simcopilot.released import release_files
-from caretbench.suites.simcopilot.released.release_files import (
+from caretbench.suites.simcopilot.released import spans
+from caretbench.suites.simcopilot.released.spans import (
     HOST,
     RELEASE_REVISION,
     RepositoryFile,
@@ -36,8 +36,8 @@ FILES = (
 
 @pytest.fixture(autouse=True)
 def few_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(release_files, "pinned_files", lambda: FILES)
-    monkeypatch.setattr(release_files, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(spans, "pinned_files", lambda: FILES)
+    monkeypatch.setattr(spans, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
 
 

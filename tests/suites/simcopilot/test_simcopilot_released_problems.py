@@ -20,8 +20,8 @@ from caretbench.problem import FileSplice, Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, original_file, workspace_request
 from caretbench.projects.answer_requests import tests_check as check_of
 from caretbench.suites import load_suite
-from caretbench.suites.simcopilot.released.release_files import released_folder, released_path
 from caretbench.suites.simcopilot.released.released_problems import VARIANTS, Variant, released_problems, split_variant
+from caretbench.suites.simcopilot.released.spans import released_folder, released_path
 from tests.support.released_simcopilot import add_java, write_release
 
 needs_java = pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK here")

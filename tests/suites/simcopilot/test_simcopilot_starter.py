@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.simcopilot_starter import starter_task
 from caretbench.build.projects.setup.command_detection import project_checks
 from caretbench.build.validation.workspace_gate import WorkspaceGate
 from caretbench.cli.listing import listing
@@ -22,7 +23,6 @@ from caretbench.projects.project import analyse_project, store_project
 from caretbench.projects.settings import read_settings
 from caretbench.suites import load_suite
 from caretbench.suites.simcopilot import starter
-from caretbench.suites.simcopilot.build.starter_rows import starter_task
 from caretbench.suites.simcopilot.build.tasks import ProjectMiner
 
 FEWEST = {"wayfarer": (100, 20), "tallyhouse": (100, 0)}

@@ -13,11 +13,11 @@ from caretbench.build.builder import Builder
 from caretbench.build.models.config import BuildModelsConfig
 from caretbench.build.models.stored_models import AnswerFiles, BuildModelRequest, BuildStageRequests, OpenModels
 from caretbench.errors import UsageError
+from caretbench.file_locks import temporary_folder
 from caretbench.models import ClientOpener
 from caretbench.progress import Progress
 from caretbench.runs.generate import count_or_estimate_tokens, prompt_text
 from caretbench.runs.plans.roles import is_local
-from caretbench.temporary import temporary_folder
 
 
 class RequestText(NamedTuple):

@@ -37,11 +37,11 @@ from caretbench.build.projects.setup.python_packages import is_importable
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.file_locks import temporary_folder
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.project import StoredProject
 from caretbench.projects.settings import CheckSettings, ProjectSettings
 from caretbench.syntax import is_test_path, language_of
-from caretbench.temporary import temporary_folder
 
 
 def added_command(snapshot: Snapshot, folder: str) -> str:

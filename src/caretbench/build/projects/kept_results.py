@@ -21,11 +21,11 @@ from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.warm.warm_python import PACKAGES_FOLDER
 from caretbench.execution.workspaces.workspace_request import WORKSPACE_LIMITS, WorkspaceRequest
+from caretbench.file_locks import temporary_folder
 from caretbench.files import sha256_text
 from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import SELECTED_TESTS
 from caretbench.syntax import language_of
-from caretbench.temporary import temporary_folder
 
 _DEPENDENCIES: Final = (f"{PACKAGES_FOLDER}/", "node_modules/")
 # Commits to these are frequent, and no test reads them: one that replaced .travis.yml repeated all 33 commands.

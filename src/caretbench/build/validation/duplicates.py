@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from caretbench.grouping import grouped
 from caretbench.problem import Caret, Problem
 from caretbench.projects.answer_requests import file_splice
 
@@ -53,12 +54,11 @@ def repeated_problems(problems: Sequence[Problem], earlier: Sequence[Problem]) -
 
 def _by_language(problems: Sequence[Problem]) -> dict[str, list[tuple[str, str]]]:
     """Return ids and texts of problems with a caret, by language."""
-    groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for problem in problems:
-        if isinstance(problem.shown, Caret):
-            caret = problem.shown
-            groups[caret.language].append((problem.id, f"{caret.prefix}{problem.reference}{caret.suffix}"))
-    return groups
+    return grouped(
+        (caret.language, (problem.id, f"{caret.prefix}{problem.reference}{caret.suffix}"))
+        for problem in problems
+        if isinstance(caret := problem.shown, Caret)
+    )
 
 
 def near_duplicate_texts(texts: Iterable[tuple[str, str]], threshold: float = JACCARD_THRESHOLD) -> dict[str, str]:

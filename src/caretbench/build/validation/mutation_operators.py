@@ -13,7 +13,7 @@ import tree_sitter
 
 from caretbench.build.validation.mutation_target import OPERATOR_SWAPS, MutationEdit, MutationTarget
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.parser import captures, text_of
+from caretbench.syntax.parser import captures, text_of, walk
 
 CRASH = "crash"
 """Name of throws in code that every run executes: at top level or in the main function."""
@@ -33,16 +33,11 @@ def statement_insertion(target: MutationTarget, node: tree_sitter.Node, name: st
 
 def insertion_points(target: MutationTarget) -> Iterator[tree_sitter.Node]:
     """Yield the statements in the reference before which another statement can be inserted."""
-    open_nodes = [target.tree.root_node]
-    while open_nodes:
-        node = open_nodes.pop()
-        if node.end_byte <= target.start or node.start_byte >= target.end:
-            continue
+    for node in walk(target.tree.root_node, target.start, target.end):
         parent = node.parent
         is_statement = parent is not None and parent.type in target.table.containers and node.is_named
         if is_statement and node.start_byte >= target.start and node.type not in target.table.no_insertion_before:
             yield node
-        open_nodes.extend(reversed(node.children))
 
 
 def reference_functions(target: MutationTarget) -> list[tuple[tree_sitter.Node, tree_sitter.Node]]:

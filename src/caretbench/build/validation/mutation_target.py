@@ -12,7 +12,7 @@ import tree_sitter
 from caretbench.errors import UsageError
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.languages.table_reader import LanguageTable, read_table
-from caretbench.syntax.parser import captures, encode, fault_count, matches, parse, text_of
+from caretbench.syntax.parser import captures, encode, fault_count, matches, parse, text_of, upwards
 
 
 class MutationTable(LanguageTable):
@@ -133,14 +133,12 @@ class MutationTarget:
 
     def enclosing_statement(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
         """Return the innermost statement or declaration that is, or contains, a node."""
-        around: tree_sitter.Node | None = node
-        while around is not None:
+        for around in upwards(node):
             if self.table.bare_statements:
                 if around.parent is None or around.parent.type in self.table.containers:
                     return around
             elif around.type.endswith(("_statement", "_declaration")) or around.type in node_kinds().other_statements:
                 return around
-            around = around.parent
         return None
 
     def contains(self, node: tree_sitter.Node) -> bool:
@@ -168,9 +166,7 @@ class MutationTarget:
 
     def innermost_function(self, node: tree_sitter.Node | None) -> tree_sitter.Node | None:
         """Return the innermost function that is, or contains, ``node``."""
-        while node is not None and node.id not in self.functions:
-            node = node.parent
-        return node
+        return next((one for one in upwards(node) if one.id in self.functions), None)
 
     def enclosing_function(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
         """Return the innermost function around ``node``."""

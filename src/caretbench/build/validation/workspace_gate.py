@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 import zipfile
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -40,6 +40,7 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.extraction.policies import Policy
+from caretbench.grouping import grouped
 from caretbench.languages import get_language
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request
@@ -401,10 +402,7 @@ class WorkspaceGate(ResumableGate):
         return request.model_copy(update={"id": "project", "patch": others})
 
     def _by_project(self, problems: Sequence[Problem]) -> Mapping[str, list[Problem]]:
-        groups: dict[str, list[Problem]] = defaultdict(list)
-        for problem in problems:
-            groups[repr(self._command(problem))].append(problem)
-        return groups
+        return grouped((repr(self._command(problem)), problem) for problem in problems)
 
     def _before_running(self, problem: Problem, repeated: str | None) -> list[str]:
         splice = file_splice(problem)

@@ -19,10 +19,9 @@ from caretbench.cli.common import (
     print_table,
     selection,
 )
-from caretbench.cli.options import panel_option, with_options
+from caretbench.cli.options import panel_option, problems_option, with_options
 from caretbench.cli.review.group import Folder, app, open_review
 from caretbench.errors import UsageError
-from caretbench.runs.plans.options import PROBLEMS
 from caretbench.text_tables import counted
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from caretbench.people.review.records import ReviewItem
 
 
-_review_option, _answers_option, _problems_option = map(panel_option, ("Review", "Answers", PROBLEMS))
+_review_option, _answers_option = panel_option("Review"), panel_option("Answers")
 
 
 # Long: a command is declared by its options.
@@ -42,19 +41,16 @@ def new_review(
         str, _review_option(help="Name of a protocol (`caretbench review protocols`), or a file that ends in .toml.")
     ] = "devbench-instance",
     suite: Annotated[
-        str | None, _problems_option(help="Suite of the problems. Default: the protocol's, else devbench.")
+        str | None, problems_option(help="Suite of the problems. Default: the protocol's, else devbench.")
     ] = None,
-    data: Annotated[str, _problems_option(help=DATA_HELP)] = "starter",
+    data: Annotated[str, problems_option(help=DATA_HELP)] = "starter",
     run: Annotated[Path | None, _answers_option(help="Folder of a run: people review its answers.")] = None,
     events: Annotated[
         Path | None,
         _answers_option(help="File of an editor's events with texts: people review completions that were not kept."),
     ] = None,
     own: Annotated[
-        Path | None,
-        typer.Option(
-            "--items", help="JSONL file of items of your own: id, text, before, after.", rich_help_panel=PROBLEMS
-        ),
+        Path | None, problems_option("--items", help="JSONL file of items of your own: id, text, before, after.")
     ] = None,
     criterion: Annotated[
         str | None, _answers_option(help="Criterion of judges that people's ratings validate (with --run).")

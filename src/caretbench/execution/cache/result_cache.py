@@ -25,8 +25,8 @@ from caretbench.execution.cache.verdict_database import VerdictDatabase
 from caretbench.execution.classification import timed_out_by_itself
 from caretbench.execution.execution_types import REFERENCE_CPU, ExecutionRequest, ExecutionResult, FrozenModel, Status
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
+from caretbench.file_locks import temporary_folder
 from caretbench.files import cache_folder
-from caretbench.temporary import temporary_folder
 
 MAX_RESULT_CHARACTERS = 2 << 20
 """Maximum number of characters of a project's result. A larger one runs again: a cache is no store of files."""

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from caretbench.errors import DataError
-from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.cache.result_cache import open_cache
 from caretbench.execution.cluster.node_messages import (
     BATCH_ADAPTER,

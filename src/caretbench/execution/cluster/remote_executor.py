@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import Any, Generic
 
 from caretbench.errors import MachineError
-from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.cache.cache_keys import remote_project_command_key, verdict_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster.node_messages import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from caretbench.errors import UsageError
-from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.execution_types import LanguageRuntime
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchain_tables import toolchain_tables

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from caretbench.errors import UsageError
-from caretbench.execution.bundles import Bundle, installed_bundle
+from caretbench.execution.bundles.bundle_model import Bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.cache.cache_folders import TOOLS
 from caretbench.execution.classification import missing_module
 from caretbench.execution.execution_types import (

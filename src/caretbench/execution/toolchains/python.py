@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from caretbench.execution.bundles import Bundle
+from caretbench.execution.bundles.bundle_model import Bundle
 from caretbench.execution.execution_types import ExecutionRequest, Limits, RunPlan, Toolchain, WarmSettings
 from caretbench.execution.sandbox.bubblewrap import DEFAULT_ENVIRONMENT, launcher_interpreter
 from caretbench.execution.sandbox.program_sandbox import HOME, WORK, Invocation

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from caretbench.execution.bundles import INSIDE, Bundle, bundle_specs
+from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, bundle_specs
 from caretbench.execution.execution_types import (
     CompileResult,
     ExecutionRequest,

@@ -18,7 +18,8 @@ from threading import Lock
 from typing import Final
 
 from caretbench.errors import DataError
-from caretbench.execution.bundles import Bundle, installed_bundle
+from caretbench.execution.bundles.bundle_model import Bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.cache.cache_folders import UseLock
 from caretbench.execution.cache.cache_keys import prepared_project_key
 from caretbench.execution.execution_types import ProjectTree, Status, WarmSettings

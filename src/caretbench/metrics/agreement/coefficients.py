@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 
 from caretbench.metrics.agreement.item_statistic import ItemStatistic
-from caretbench.metrics.resampling import Floats
+from caretbench.metrics.intervals import Floats
 
 Rating = float | str
 """Rating of an item: a number, or for nominal data also a text."""

@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from caretbench.metrics.intervals import CONFIDENCE
-from caretbench.metrics.resampling import Floats
+from caretbench.metrics.intervals import CONFIDENCE, Floats
 
 ITEM_RESAMPLES: Final = 2_000
 """Default number of resamples."""

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 
 from caretbench.metrics.agreement.coefficients import Rating
-from caretbench.metrics.resampling import Floats
+from caretbench.metrics.intervals import Floats
 
 Item = TypeVar("Item", str, tuple[str, str])
 """Key of an item."""

@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue
 from caretbench.build.validation.reviewed import REJECTED, SETTLED_NAME, ReviewedProblem
 from caretbench.errors import DataError
 from caretbench.files import read_lines, read_rows
+from caretbench.grouping import grouped
 from caretbench.metrics.agreement.coefficients import Rating, equal_share, krippendorff_alpha
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.complexity import paper_statistics
@@ -100,9 +101,7 @@ def _costs_and_seconds(built: BuiltSet, generator: str | None = None) -> tuple[l
 
 
 def _yields(attempts: Sequence[InstanceAttempt]) -> dict[str, YieldFigures]:
-    cells: dict[str, list[str]] = defaultdict(list)
-    for one in attempts:
-        cells[one.cell].append(one.outcome)
+    cells = grouped((one.cell, one.outcome) for one in attempts)
     return {
         cell: YieldFigures(
             attempts=len(outcomes),

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from caretbench.build.validation.duplicates import near_duplicates
 from caretbench.errors import DataError, UsageError
+from caretbench.grouping import grouped
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE
 from caretbench.people.releases.built_set import BuiltSet, cell_of
 from caretbench.people.study_statistics.contrasts import (
@@ -145,12 +146,10 @@ def _groups(built: BuiltSet) -> list[_Group]:
 
     for members in _members(built).values():
         join(members)
-    grouped: dict[str, list[Problem]] = defaultdict(list)
-    for one in built.problems:
-        grouped[root(one.id)].append(one)
+    by_root = grouped((root(one.id), one) for one in built.problems)
     return [
         _Group(name, tuple(one.id for one in problems), Counter(map(cell_of, problems)))
-        for name, problems in sorted(grouped.items())
+        for name, problems in sorted(by_root.items())
     ]
 
 

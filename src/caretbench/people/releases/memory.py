@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from caretbench.errors import DataError, UsageError
 from caretbench.files import sha256_text
+from caretbench.grouping import grouped
 from caretbench.metrics.intervals import Interval
 from caretbench.metrics.paired import compare, holm
 from caretbench.people.study_statistics.contrasts import GroupedValue, compare_groups
@@ -100,9 +100,7 @@ def memory_report(run: LoadedRun, cutoff: str, *, seed: int = 0) -> MemoryReport
     problems = {problem.id: problem for problem in run.problems}
     if not any(problem.provenance.date for problem in run.problems):
         raise DataError(f"{run.name}: its problems have no dates; an edition of the record has some")
-    texts: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for one in run.inserted:
-        texts[one.completion.model, one.completion.problem_id].append(one.text)
+    texts = grouped(((one.completion.model, one.completion.problem_id), one.text) for one in run.inserted)
     answers = {
         entry.name: [
             ProbedAnswer(problems[row["problem_id"]], row["rate"], "\n".join(texts[entry.model, row["problem_id"]]))
@@ -216,10 +214,8 @@ def _recall(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | 
 def _excess_recall(probed: Sequence[ProbedAnswer]) -> Iterator[tuple[ProbedAnswer, float]]:
     """Yield the share of hidden words in each answer minus the share of words that another problem hides."""
     hidden = {one.problem.id: hidden_words(one.problem) for one in probed}
-    by_project: dict[str, list[str]] = defaultdict(list)
-    for one in sorted(probed, key=lambda answer: sha256_text(answer.problem.id)):
-        if hidden[one.problem.id]:
-            by_project[one.problem.cluster].append(one.problem.id)
+    drawn = sorted(probed, key=lambda answer: sha256_text(answer.problem.id))
+    by_project = grouped((one.problem.cluster, one.problem.id) for one in drawn if hidden[one.problem.id])
     for one in probed:
         own = hidden[one.problem.id]
         names = by_project[one.problem.cluster]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -15,6 +14,7 @@ from caretbench.build.sources.licences import RedistributionError, redistributio
 from caretbench.build.validation.private_texts import private_texts
 from caretbench.build.validation.reviewed import reviewed_problems
 from caretbench.errors import DataError, UsageError, check_folder_is_writable
+from caretbench.grouping import grouped
 from caretbench.people.releases.built_set import PROBLEMS_FILE, BuiltSet, earlier_parts, first_ids
 from caretbench.people.releases.datasheet import (
     Datasheet,
@@ -126,9 +126,7 @@ def set_licence(licences: Mapping[str, str | None], own: str | None, place: str)
             redistribution_terms(own)
         except RedistributionError as error:
             raise DataError(f"{place}: --licence {own}: {error}; choose another") from None
-    holders: dict[str, list[str]] = defaultdict(list)
-    for identity, licence in licences.items():
-        holders[licence or own or ""].append(identity)
+    holders = grouped((licence or own or "", identity) for identity, licence in licences.items())
     if unknown := holders.get(""):
         raise DataError(
             f"{place}: {first_ids(unknown)} without a licence; state that of texts of your own with --licence MIT"

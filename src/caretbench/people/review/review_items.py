@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 
 from caretbench.build.validation.reviewed import problem_hash
 from caretbench.files import DataError, describe_validation_error, read_rows, replace_surrogates
+from caretbench.grouping import grouped
 from caretbench.judging.aggregation import TextKey, scores_by_judge
 from caretbench.judging.answers import answer_key, answer_texts, inserted_texts
 from caretbench.judging.controls import balanced_sample, caret_controls, control_sample, problems_by_group
@@ -334,10 +335,9 @@ def _stratum(problem: Problem) -> str:
 
 def _sample(texts: Sequence[DistinctText], limit: int, seed: int) -> list[DistinctText]:
     """Return a sample that is balanced over languages (tasks, for questions), and within them over problems."""
-    by_problem: dict[str, list[DistinctText]] = defaultdict(list)
     # By hash, so that a larger sample contains the smaller one.
-    for text in sorted(texts, key=lambda text: rank(seed, "text", text.problem.id, text.answer)):
-        by_problem[text.problem.id].append(text)
+    drawn = sorted(texts, key=lambda text: rank(seed, "text", text.problem.id, text.answer))
+    by_problem = grouped((text.problem.id, text) for text in drawn)
     problems = {text.problem.id: text.problem for text in texts}
     taken: list[DistinctText] = []
     while len(taken) < limit and by_problem:

@@ -12,8 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from caretbench.judging.model_families import model_family
+from caretbench.metrics.intervals import Floats
 from caretbench.metrics.paired import Comparison, Pair, compare_family, with_holm
-from caretbench.metrics.resampling import Floats
 from caretbench.people.strengths.strength_sentences import p_words, points_interval, points_range
 from caretbench.people.study_statistics.contrasts import normal_comparison, smallest_effect
 from caretbench.problem import Problem

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import polars as pl
 
 from caretbench.errors import DataError
+from caretbench.grouping import grouped
 from caretbench.metrics.error_kinds.kind_table import error_kind_title
 from caretbench.metrics.paired import Comparison, with_holm
 from caretbench.people.study_statistics.contrasts import log_odds_contrast, on_both_scales, part_contrast
@@ -187,9 +188,8 @@ def tested_strengths(source: ReportSource, model: str) -> ModelStrengths:
         tests += [_titled(PASSES, test, _contrast(opposing, test, strata)) for test in judged]
     tests += [_titled(SIMILARITY, test) for test in _similarity_tests(source, model, strata)]
     tests += _answer_tests(source, model)
-    groups: dict[str, list[StrengthTest]] = {}
-    for done, result in zip(tests, _results(tests, source.seed), strict=True):
-        groups.setdefault(done.group, []).append(result)
+    pairs = zip(tests, _results(tests, source.seed), strict=True)
+    groups = grouped((one.group, result) for one, result in pairs)
     return ModelStrengths(model=model, field=names, **{group: tuple(results) for group, results in groups.items()})
 
 
@@ -210,11 +210,9 @@ def _titled(measure: str, test: PairedTest, contrast: _Contrast | None = None) -
 
 def _results(tests: Sequence[_Test], seed: int) -> list[StrengthTest]:
     """Return the results of tests, family by family."""
-    families: dict[str, list[int]] = {}
-    for place, one in enumerate(tests):
-        # `compare` asks about passes of all problems and of parts, so these are families here too: one p for one
-        # question. What only this page asks is one family: each further one adds 5 % of pages with a false claim.
-        families.setdefault(one.group if one.measure == PASSES else SIMILARITY, []).append(place)
+    # `compare` asks about passes of all problems and of parts, so these are families here too: one p for one question.
+    # What only this page asks is one family: each further one adds 5 % of pages with a false claim.
+    families = grouped((one.group if one.measure == PASSES else SIMILARITY, place) for place, one in enumerate(tests))
     rows = {
         place: row
         for places in families.values()

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caretbench.errors import UsageError
-from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval
+from caretbench.grouping import grouped
+from caretbench.metrics.intervals import CONFIDENCE, MIN_CLUSTERS, RESAMPLES, Floats, Interval
 from caretbench.metrics.paired import Comparison, holm
-from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
 
 _NORMAL = NormalDist()
 
@@ -23,7 +23,7 @@ def part_contrast(differences: Sequence[float] | Floats, inside: Sequence[bool],
     """Return the mean difference in a part minus the mean difference elsewhere, with a jackknife interval.
 
     The spread is that of whole clusters, which may have problems on both sides. The test is normal: with fewer than
-    :data:`~caretbench.metrics.resampling.MIN_CLUSTERS` clusters on a side the result has a warning.
+    :data:`~caretbench.metrics.intervals.MIN_CLUSTERS` clusters on a side the result has a warning.
 
     Args:
         differences: Difference of two models on each problem.
@@ -255,9 +255,7 @@ def differences_with_holm(found: Sequence[GroupDifference]) -> list[GroupDiffere
 
 def _strata(values: Sequence[GroupedValue]) -> Iterator[_Stratum]:
     """Yield the strata with clusters of both groups; a cluster is in the stratum of its first problem."""
-    clusters: dict[str, list[GroupedValue]] = defaultdict(list)
-    for one in values:
-        clusters[one.cluster].append(one)
+    clusters = grouped((one.cluster, one) for one in values)
     parts: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     for name, members in sorted(clusters.items()):
         # The permutation divides whole clusters; one in both groups cannot be divided.

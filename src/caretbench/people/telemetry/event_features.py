@@ -36,7 +36,7 @@ from caretbench.people.telemetry.events import (
 from caretbench.problem import Caret
 from caretbench.redaction import redact
 from caretbench.syntax.caret_boundary import caret_boundary
-from caretbench.syntax.parser import encode, grammar_name, parse, text_of, unparsed
+from caretbench.syntax.parser import encode, grammar_name, parse, text_of, unparsed, upwards
 
 _WORD: Final = re.compile(r"\w+")
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
@@ -429,10 +429,8 @@ class _Program:
 
 def _statement_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
     """Return the statement of a list that a node is in or is; None outside of lists."""
-    above: tree_sitter.Node | None = node
-    while above is not None and not (above.is_named and above.parent and above.parent.type in node_kinds().block_lists):
-        above = above.parent
-    return above
+    lists = node_kinds().block_lists
+    return next((one for one in upwards(node) if one.is_named and one.parent and one.parent.type in lists), None)
 
 
 def _statements(body: tree_sitter.Node) -> list[tree_sitter.Node]:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caretbench.metrics.error_kinds.kind_table import edit_kind_names
-from caretbench.metrics.intervals import CONFIDENCE, Interval, wilson
-from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
+from caretbench.metrics.intervals import CONFIDENCE, MIN_CLUSTERS, Floats, Interval, wilson
 from caretbench.people.telemetry.event_table import DIMENSIONS, EventTable
 from caretbench.people.telemetry.events import ACCEPTED_OUTCOMES, COUNTED_OUTCOMES, TelemetryRules, telemetry_rules
 from caretbench.people.telemetry.simulated_acceptance import SimulatedAcceptance, simulated_acceptance

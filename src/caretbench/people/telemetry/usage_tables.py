@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from caretbench.metrics.error_kinds.kind_table import error_kind_title
-from caretbench.metrics.resampling import MIN_CLUSTERS
+from caretbench.metrics.intervals import MIN_CLUSTERS
 from caretbench.people.telemetry.events import REFUSAL_REASONS, EventReader
 from caretbench.people.telemetry.people_codes import CodeAnalysis
 from caretbench.people.telemetry.usage_analysis import ALL, FailureRow, ScenarioRow, UserRate, are_few

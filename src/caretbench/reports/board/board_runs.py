@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from caretbench.files import DataError
+from caretbench.grouping import grouped
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import KEY, LoadedRun
 from caretbench.reports.overview import run_folders
@@ -143,10 +144,11 @@ def _by_prompt(merged: BoardRun) -> Iterator[BoardRun]:
     """Yield a run for each kind of prompt, with all baselines: FIM and chat are never on one board."""
     run = merged.run
     prompts = {(row.model, row.parameters): row.prompt for row in run.completions if row.prompt}
-    kinds: dict[str, list[ModelKey]] = defaultdict(list)
-    for key in merged.folders:
-        if key[0] not in run.baselines:
-            kinds[prompts.get(key, RECORDED).partition("@")[0].partition("/")[0]].append(key)
+    kinds = grouped(
+        (prompts.get(key, RECORDED).partition("@")[0].partition("/")[0], key)
+        for key in merged.folders
+        if key[0] not in run.baselines
+    )
     baselines = [key for key in merged.folders if key[0] in run.baselines]
     for kind, models in sorted(kinds.items()) or [("", [])]:
         chosen = {*models, *baselines}

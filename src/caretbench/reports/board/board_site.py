@@ -19,7 +19,7 @@ import polars as pl
 from caretbench.errors import UsageError
 from caretbench.files import write_atomically
 from caretbench.metrics.correlation import spearman, spearman_interval
-from caretbench.metrics.resampling import resampled_means, units_of
+from caretbench.metrics.intervals import resampled_means, units_of
 from caretbench.reports.board.board import Board, BoardColumn, BoardEntry, slug
 from caretbench.reports.board.board_records import Record, board_records, changes, read_records, records_text
 from caretbench.reports.output.page import render_page

@@ -7,9 +7,9 @@ seeded bootstrap over pull requests (clusters). A missing value is in no mean an
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from caretbench.grouping import grouped
 from caretbench.judging.aggregation import TOTAL, JudgeKey, TextScores, judge_agreement
 from caretbench.judging.answers import TextOf, plain_answer
 from caretbench.judging.controls import HALLUCINATIONS
@@ -131,9 +131,7 @@ def _columns(
     rows: Sequence[RatedAnswer], answers: JudgedAnswers, refused: Mapping[str, str]
 ) -> Iterator[AnswerScoreColumn]:
     instances = Instances(answers.problems, answers.seed)
-    gathered: dict[tuple[str, str, str], list[RatedAnswer]] = defaultdict(list)
-    for row in rows:
-        gathered[row.judge, row.model, row.parameters].append(row)
+    gathered = grouped(((row.judge, row.model, row.parameters), row) for row in rows)
     for (judge, model, parameters), group in sorted(gathered.items()):
         rated = [row for row in group if row.value is not None]
         claims = math.fsum(row.parts.get("claims", 0.0) for row in rated)
@@ -156,10 +154,7 @@ def _columns(
 
 def _means(rows: Sequence[RatedAnswer]) -> dict[str, float]:
     """Return the score of every instance: the mean over the samples that have a value."""
-    values: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        if row.value is not None:
-            values[row.problem_id].append(row.value)
+    values = grouped((row.problem_id, row.value) for row in rows if row.value is not None)
     return {identity: math.fsum(numbers) / len(numbers) for identity, numbers in values.items()}
 
 

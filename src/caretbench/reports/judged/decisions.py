@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+from caretbench.grouping import grouped
 from caretbench.judging.aggregation import JudgeKey, TextKey
 from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import INSTRUCTION_CONTROLS, REFERENCE
@@ -204,10 +205,11 @@ def _number(decision: bool | None) -> float | None:
 def people_decisions(ratings: Iterable[HumanRating], names: Iterable[str]) -> dict[TextKey, float]:
     """Return the share of people who said yes about each text, of ratings by the criterion's score."""
     expected = set(names)
-    by_text: dict[TextKey, list[float]] = defaultdict(list)
-    for row in ratings:
-        if row.total is not None and set(row.values) == expected:
-            by_text[row.problem_id, row.answer].append(row.total)
+    by_text = grouped(
+        ((row.problem_id, row.answer), row.total)
+        for row in ratings
+        if row.total is not None and set(row.values) == expected
+    )
     return {text: sum(totals) / len(totals) for text, totals in by_text.items()}
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from caretbench.grouping import grouped
 from caretbench.judging.aggregation import JudgeKey, TextKey
 from caretbench.judging.answers import TextOf, answer_key, answer_texts, plain_answer
 from caretbench.judging.criteria import criteria_for
@@ -100,10 +101,7 @@ def read_judged_texts(judgements: Iterable[Judgement], judges: Sequence[ModelInf
     A criterion without any value is included, to make this visible. A judge without any value is ignored in means. The
     judges' settings contain the scales and the links between first and second steps.
     """
-    rows: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
-    for row in judgements:
-        if row.values:
-            rows[row.judge, row.parameters].append(row)
+    rows = grouped(((row.judge, row.parameters), row) for row in judgements if row.values)
     second: dict[JudgeKey, tuple[str, ...]] = defaultdict(tuple)
     for info in judges:
         if FIRST_STEP_FIELD in info.settings:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from caretbench.judging.aggregation import TOTAL
 from caretbench.metrics.intervals import wilson
@@ -15,6 +16,7 @@ from caretbench.reports.judged.scores import (
     CaretScoreColumn,
     CaretScores,
     DecisionAgreement,
+    JudgeCounts,
     JudgeDecisions,
     JudgeHumanAgreement,
     JudgeTrust,
@@ -23,6 +25,7 @@ from caretbench.reports.judged.scores import (
 from caretbench.reports.judged.trust import GOOD_JUDGE_ACCURACY, MAX_FALSE_REJECTION
 from caretbench.reports.tables import (
     MISSING_FIELD,
+    FieldValue,
     FieldValues,
     ReportTable,
     TableField,
@@ -117,44 +120,56 @@ def _parts_table(judged: CaretScores) -> ReportTable:
 
 
 def _caret_judges_table(judged: CaretScores) -> ReportTable:
+    spreads = [judge.repeat_deviation for judge in judged.judges]
+    caption = "Equal texts are judged once. Judgements that are unreadable after all tries are missing in the scores."
+    return _judges_table(_caret_title(judged, "Judges"), judged.judges, "SD of repeats", spreads, caption, _count_share)
+
+
+def _judges_table(
+    title: str,
+    judges: Sequence[JudgeCounts],
+    head: str,
+    values: Sequence[float | None],
+    caption: str,
+    count: Callable[[int, int], FieldValue] = lambda number, _whole: number,
+) -> ReportTable:
+    """Return the numbers of judgements of each judge, with one value more; ``count`` shows one of its judgements."""
     rows: list[FieldValues] = [
         (
-            judge.title,
-            judge.texts,
-            judge.judgements,
-            _count_share(judge.unreadable, judge.judgements),
-            _count_share(judge.tried_again, judge.judgements),
-            judge.missing,
-            digits_field(judge.repeat_deviation),
+            judge.title, judge.texts, judge.judgements, count(judge.unreadable, judge.judgements),
+            count(judge.tried_again, judge.judgements), judge.missing, digits_field(value),
             digits_field(judge.cost, ".4f"),
         )
-        for judge in judged.judges
-    ]
-    heads = ("Judge", "Texts", "Judgements", "Unreadable", "Retried", "Missing", "SD of repeats", "Cost ($)")
-    caption = "Equal texts are judged once. Judgements that are unreadable after all tries are missing in the scores."
-    return table_of(_caret_title(judged, "Judges"), heads, rows, caption)
+        for judge, value in zip(judges, values, strict=True)
+    ]  # fmt: skip
+    heads = ("Judge", "Texts", "Judgements", "Unreadable", "Retried", "Missing", head, "Cost ($)")
+    return table_of(title, heads, rows, caption)
 
 
 def _count_share(count: int, whole: int) -> TableField:
     return number_field(count, percent(count / whole) if whole else None, str(count) if count else "")
 
 
+def _controls(judges: Iterable[Any]) -> Iterator[tuple[Any, str, Any, bool]]:
+    """Yield each control with its judge, its name, and whether it is the judge's first."""
+    for judge in judges:
+        for place, (name, control) in enumerate(judge.controls.items()):
+            yield judge, name, control, not place
+
+
+def _order_field(in_order: bool | None) -> TableField:
+    return text_field({None: "", True: "right", False: "wrong"}[in_order], "warning" if in_order is False else "")
+
+
 def _caret_controls_table(judged: CaretScores) -> ReportTable:
-    rows: list[FieldValues] = []
-    for judge in judged.judges:
-        for place, (name, numbers) in enumerate(judge.controls.items()):
-            order = "" if place else "right" if judge.in_order else "wrong"
-            rows.append(
-                (
-                    judge.title,
-                    name,
-                    digits_field(numbers.mean),
-                    digits_field(numbers.separation),
-                    digits_field(numbers.reference_above),
-                    judge.control_problems,
-                    text_field(order, "warning" if order == "wrong" else ""),
-                )
-            )
+    rows: list[FieldValues] = [
+        (
+            judge.title, name, digits_field(numbers.mean), digits_field(numbers.separation),
+            digits_field(numbers.reference_above), judge.control_problems,
+            _order_field(judge.in_order if first else None),
+        )
+        for judge, name, numbers, first in _controls(judged.judges)
+    ]  # fmt: skip
     return table_of(
         _caret_title(judged, "Calibration by controls"),
         ("Judge", "Control", "Mean", "Separation", "Reference above", "Problems", "Order"),
@@ -182,17 +197,13 @@ def human_agreement_table(criterion: str, people: Sequence[JudgeHumanAgreement])
     """Return the table of judges' agreement with people."""
     rows: list[FieldValues] = [
         (
-            entry.judge,
-            digits_field(entry.spearman),
+            entry.judge, digits_field(entry.spearman),
             "{:.2f} to {:.2f}".format(*entry.spearman_interval) if entry.spearman_interval else "",
-            digits_field(entry.pearson),
-            digits_field(entry.mean_difference, "+.2f"),
-            entry.texts,
-            entry.raters,
+            digits_field(entry.pearson), digits_field(entry.mean_difference, "+.2f"), entry.texts, entry.raters,
             digits_field(entry.alpha),
         )
         for entry in people
-    ]
+    ]  # fmt: skip
     return table_of(
         f"Judges compared with {SIMULATED if any(entry.simulated for entry in people) else 'people'}, {criterion}",
         ("Judge", "Spearman", "95% interval", "Pearson", "Judge minus people", "Texts", "People", "Alpha of people"),
@@ -288,25 +299,9 @@ def _stratum_table(judged: AnswerScores, stratum: str) -> ReportTable:
 
 
 def _answer_judges_table(judged: AnswerScores) -> ReportTable:
-    rows: list[FieldValues] = [
-        (
-            judge.title,
-            judge.texts,
-            judge.judgements,
-            judge.unreadable,
-            judge.tried_again,
-            judge.missing,
-            digits_field(judged.alpha),
-            digits_field(judge.cost, ".4f"),
-        )
-        for judge in judged.judges
-    ]
-    return table_of(
-        _answer_title(judged, "Judges"),
-        ("Judge", "Texts", "Judgements", "Unreadable", "Retried", "Missing", "Alpha", "Cost ($)"),
-        rows,
-        "Equal texts are judged once. Alpha: Krippendorff's (ordinal), between the judges.",
-    )
+    caption = "Equal texts are judged once. Alpha: Krippendorff's (ordinal), between the judges."
+    alphas = [judged.alpha] * len(judged.judges)
+    return _judges_table(_answer_title(judged, "Judges"), judged.judges, "Alpha", alphas, caption)
 
 
 def _consistency_table(judged: AnswerScores) -> ReportTable:
@@ -339,25 +334,15 @@ def _control_verdict(judge: JudgeTrust) -> tuple[str, str]:
 
 
 def _answer_controls_table(judged: AnswerScores) -> ReportTable:
-    rows: list[FieldValues] = []
-    for judge in judged.judges:
-        for place, (name, control) in enumerate(judge.controls.items()):
-            order = "" if place or judge.in_order is None else "right" if judge.in_order else "wrong"
-            first = place == 0
-            rows.append(
-                (
-                    judge.title,
-                    name,
-                    digits_field(control["mean"]),
-                    share_field(control["right"]),
-                    digits_field(control["separation"]),
-                    control["problems"],
-                    share_field(judge.precision if first else None),
-                    share_field(judge.recall if first else None),
-                    text_field(order, "warning" if order == "wrong" else ""),
-                    text_field(*_control_verdict(judge) if first else ("",)),
-                )
-            )
+    rows: list[FieldValues] = [
+        (
+            judge.title, name, digits_field(control["mean"]), share_field(control["right"]),
+            digits_field(control["separation"]), control["problems"], share_field(judge.precision if first else None),
+            share_field(judge.recall if first else None), _order_field(judge.in_order if first else None),
+            text_field(*_control_verdict(judge) if first else ("",)),
+        )
+        for judge, name, control, first in _controls(judged.judges)
+    ]  # fmt: skip
     return table_of(
         _answer_title(judged, "Calibration by controls"),
         ("Judge", "Control", "Mean", "Correct", "Separation", "Problems", "Precision", "Recall", "Order", "Verdict"),
@@ -399,20 +384,13 @@ def _known_agreements(numbers: JudgeDecisions | RoundDecisions) -> list[tuple[st
 
 
 def _decision_controls_table(judged: CaretScores) -> ReportTable:
-    rows: list[FieldValues] = []
-    for judge in judged.decisions:
-        for place, (name, control) in enumerate(judge.controls.items()):
-            state = "" if place else judge.state.replace("_", " ")
-            rows.append(
-                (
-                    judge.title,
-                    name,
-                    control.expected,
-                    share_field(control.right),
-                    control.problems,
-                    text_field(state, _STATES[judge.state] if state else ""),
-                )
-            )
+    rows: list[FieldValues] = [
+        (
+            judge.title, name, control.expected, share_field(control.right), control.problems,
+            text_field(judge.state.replace("_", " "), _STATES[judge.state]) if first else text_field(""),
+        )
+        for judge, name, control, first in _controls(judged.decisions)
+    ]  # fmt: skip
     return table_of(
         f"Controls of decisions, {judged.criterion}",
         ("Judge", "Control", "Right decision", "Decided so", "Problems", "Judge by controls"),

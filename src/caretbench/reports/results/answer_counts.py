@@ -13,6 +13,7 @@ import polars as pl
 from pydantic import Field
 
 from caretbench.extraction.clean import holds_reasoning, holds_special_token
+from caretbench.grouping import grouped
 from caretbench.problem import AnyCompletion, Caret, Latency, MissingSample, Problem
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import KEY, model_titles
@@ -78,10 +79,7 @@ def model_usage(
 
     ``manifest`` is the run's, for the titles of models that were asked in several ways.
     """
-    answered: dict[tuple[str, str], list[AnyCompletion]] = defaultdict(list)
-    for row in completions:
-        if _was_sampled(row):
-            answered[row.model, row.parameters].append(row)
+    answered = grouped(((row.model, row.parameters), row) for row in completions if _was_sampled(row))
     absent: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for failure in missing:
         absent[failure.model, failure.parameters][failure.kind] += 1

@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from caretbench.errors import DataError
+from caretbench.metrics.intervals import units_of
 from caretbench.metrics.paired import Pair, compare_family, is_decidable, without_difference
 from caretbench.metrics.power import SPREAD, planned_problems, power_of
-from caretbench.metrics.resampling import units_of
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun, load_run
 from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems, leading_problems
@@ -28,7 +28,7 @@ from caretbench.reports.results.run_settings import (
 from caretbench.reports.strata import SEPARATOR, Stratum
 from caretbench.runs.plans.suite_settings import Benchmark
 from caretbench.runs.run_folder import RunFolder
-from caretbench.runs.suite_budgets import group_sizes, stored_manifest
+from caretbench.runs.runner import group_sizes, stored_manifest
 from caretbench.runs.verdict import has_verdicts
 from caretbench.suites import suite_of_run
 from caretbench.text_tables import counted

@@ -6,12 +6,13 @@ not as excluded, so that both rates are over the same problems.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
+from caretbench.grouping import grouped
 from caretbench.problem import Problem
 from caretbench.profiles import profile_named, rules_of
 from caretbench.reports.estimates import ReportedNumber, ReportValue, pass_at_1
@@ -63,9 +64,7 @@ def find_excluded_problems(
     for profile in frame["profile"].unique().sort():
         rows = frame.filter(pl.col("profile") == profile)
         causes = _from_rows(rows) | declared
-        by_cause: dict[str, list[str]] = defaultdict(list)
-        for problem, cause in causes.items():
-            by_cause[cause].append(problem)
+        by_cause = grouped((cause, problem) for problem, cause in causes.items())
         entries += [
             ExcludedProblems(profile=profile, cause=cause, problems=tuple(sorted(ids)))
             for cause, ids in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0]))

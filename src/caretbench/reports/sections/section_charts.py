@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from caretbench.grouping import grouped
 from caretbench.judging.aggregation import TOTAL
 from caretbench.metrics.correlation import pearson
 from caretbench.metrics.error_kinds.kind_table import NO_ERROR, error_kind_title
@@ -103,10 +104,8 @@ def multi_label_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spe
 
 def policy_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
     """Yield pass@1 by the main labels of every model scored under several policies, a bar for each policy."""
-    by_model: dict[tuple[str, str], list[Column]] = {}
-    for column in pass_columns(columns):
-        if not column.baseline:
-            by_model.setdefault((column.profile, column.title), []).append(column)
+    models = (column for column in pass_columns(columns) if not column.baseline)
+    by_model = grouped(((column.profile, column.title), column) for column in models)
     charts = {}
     for (profile, title), several in list(by_model.items())[:6]:
         named = [column.model_copy(update={"title": column.policy}) for column in several]

@@ -74,22 +74,34 @@ def distinct_texts(
     """
     chosen = {problem.id: problem for problem in part.problems}
     omitted = () if baselines else baseline_names(folder)
+    texts = inserted_texts(folder.completions(), chosen, policy, profile)
+    judged = (row for row in texts if row[0].model not in omitted and is_judged(row[0]))
+    if not control_problems:
+        return _distinct(judged, chosen, (), {})
+    # From all problems of the run: a selection must not change which text is the control of a problem.
+    everything = folder.problems() if folder.problems_path.exists() else list(part.problems)
+    if part.criterion.form == "decision":
+        everything = instructed_problems(everything, profile)
+    sample = control_sample(everything, control_problems)
+    return _distinct(judged, chosen, sample, controls(everything, part.criterion.form))
+
+
+def _distinct(
+    judged: Iterable[tuple[AnyCompletion, str, str]],
+    chosen: Mapping[str, Problem],
+    sample: Iterable[Problem],
+    controls: Mapping[str, Mapping[str, str]],
+) -> tuple[list[DistinctText], int]:
+    """Return the distinct texts of completions and of the controls of a sample, and the number of completions."""
     first: dict[tuple[str, str], DistinctText] = {}
     count = 0
-    for completion, text, answer in inserted_texts(folder.completions(), chosen, policy, profile):
-        if completion.model not in omitted and is_judged(completion):
-            count += 1
-            first.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
-    if control_problems:
-        # From all problems of the run: a selection must not change which text is the control of a problem.
-        everything = folder.problems() if folder.problems_path.exists() else list(part.problems)
-        if part.criterion.form == "decision":
-            everything = instructed_problems(everything, profile)
-        texts = controls(everything, part.criterion.form)
-        for problem in control_sample(everything, control_problems):
-            for text in texts[problem.id].values() if problem.id in chosen else ():
-                answer = answer_key(text)
-                first.setdefault((problem.id, answer), DistinctText(problem, text, answer))
+    for completion, text, answer in judged:
+        count += 1
+        first.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
+    for problem in sample:
+        for text in controls[problem.id].values() if problem.id in chosen else ():
+            answer = answer_key(text)
+            first.setdefault((problem.id, answer), DistinctText(problem, text, answer))
     return list(first.values()), count
 
 
@@ -108,20 +120,13 @@ def distinct_answers(
     """
     chosen = {problem.id: problem for problem in part.problems}
     omitted = () if baselines else baseline_names(folder)
-    first: dict[tuple[str, str], DistinctText] = {}
-    count = 0
-    for completion, text, answer in answer_texts(folder.completions(), chosen, profile, text_of):
-        if completion.model not in omitted:
-            count += 1
-            first.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
-    if control_problems:
-        pool = control_pool(folder.problems() if folder.problems_path.exists() else part.problems, part, profile)
-        texts = question_controls(pool, part.criterion)
-        for problem in question_control_sample(pool, control_problems):
-            for text in texts[problem.id].values() if problem.id in chosen else ():
-                answer = answer_key(text)
-                first.setdefault((problem.id, answer), DistinctText(problem, text, answer))
-    return list(first.values()), count
+    texts = answer_texts(folder.completions(), chosen, profile, text_of)
+    judged = (row for row in texts if row[0].model not in omitted)
+    if not control_problems:
+        return _distinct(judged, chosen, (), {})
+    pool = control_pool(folder.problems() if folder.problems_path.exists() else part.problems, part, profile)
+    sample = question_control_sample(pool, control_problems)
+    return _distinct(judged, chosen, sample, question_controls(pool, part.criterion))
 
 
 def control_pool(problems: Sequence[Problem], part: CriterionProblems, profile: Profile) -> list[Problem]:

@@ -172,7 +172,9 @@ class DevBench(Suite):
 @cache
 def _bundle(name: str) -> str | None:
     """Return the name of the bundle for released programs; None if the language has none (C#, by default)."""
-    from caretbench.execution.bundles import bundle_specs  # loads pip and the sandbox, which only a request needs
+    from caretbench.execution.bundles.bundle_model import (
+        bundle_specs,  # loads pip and the sandbox, which only a request needs
+    )
 
     name = f"devbench/{name}"
     return name if name in bundle_specs() else None

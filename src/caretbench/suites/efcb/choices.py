@@ -9,13 +9,12 @@ nothing is guessed.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeVar
 
+from caretbench.grouping import grouped
 from caretbench.problem import Problem, Profile, Question
-from caretbench.suites.efcb.options import efcb_profile
-from caretbench.suites.efcb.problem_metadata import seeded_random
+from caretbench.suites.efcb.problem_metadata import efcb_profile, seeded_random
 
 LETTERS: Final = "ABCD"
 CHOICE_COUNT: Final = len(LETTERS)
@@ -32,9 +31,7 @@ def balanced_positions(groups: Mapping[str, str], seed: int, purpose: str) -> di
     items gets a permutation. Incomplete blocks of all groups share one cyclic permutation. Different purposes are
     independent.
     """
-    members: dict[str, list[str]] = defaultdict(list)
-    for key in sorted(groups):
-        members[groups[key]].append(key)
+    members = grouped((groups[key], key) for key in sorted(groups))
     # A group of two questions has no full block. If each drew its own permutation, a letter could be right in as many
     # questions more than another as there are groups.
     around = seeded_random(seed, purpose, "left over").sample(range(CHOICE_COUNT), CHOICE_COUNT)

@@ -13,8 +13,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, widened, wilson
-from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
+from caretbench.metrics.intervals import CONFIDENCE, MIN_CLUSTERS, RESAMPLES, Floats, Interval, widened, wilson
 from caretbench.suites.efcb.choices import CHOICE_COUNT
 from caretbench.suites.efcb.problem_metadata import EASY_TASK, HALLUCINATION_TASK, HARD_TASK, MASKED_TASK, TASKS
 from caretbench.suites.score_formulas import ScoreFormula

@@ -28,8 +28,13 @@ from caretbench.suites.efcb.masked_answers import (
     masked_scores,
     parse_masked_answer,
 )
-from caretbench.suites.efcb.options import EfcbProfile
-from caretbench.suites.efcb.problem_metadata import BLIND_TASKS, HALLUCINATION_TASK, MASKED_TASK, PART_WORDS
+from caretbench.suites.efcb.problem_metadata import (
+    BLIND_TASKS,
+    HALLUCINATION_TASK,
+    MASKED_TASK,
+    PART_WORDS,
+    EfcbProfile,
+)
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME as NAME
 from caretbench.suites.efcb.released_problems import LAYOUT, released_files, released_problems
 from caretbench.suites.efcb.tables.result_tables import result_tables

@@ -22,12 +22,12 @@ from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.simcopilot.contexts import CONTEXT_VERSION, CONTEXTS, build_context
 from caretbench.suites.simcopilot.released import spans as released
-from caretbench.suites.simcopilot.released.release_files import released_folder
 from caretbench.suites.simcopilot.released.released_problems import released_problems, split_variant
+from caretbench.suites.simcopilot.released.spans import released_folder
 from caretbench.suites.simcopilot.rules import paper_rules
 from caretbench.suites.stored_tasks import stored_tasks
 from caretbench.suites.suite_types import Measurement, PaperTable, ProblemSet, Stratification
-from caretbench.syntax.parser import fault_count, layout_faults, parse
+from caretbench.syntax.parser import fault_count, layout_faults, parse, walk
 
 if TYPE_CHECKING:
     from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
@@ -232,14 +232,10 @@ def _closed(tree: tree_sitter.Tree, splice: FileSplice, before: bytes, text: str
 def _left_open(tree: tree_sitter.Tree, start: int, end: int) -> list[str]:
     """Return the unclosed brackets between two byte offsets, outermost first."""
     stack: list[str] = []
-    waiting = [tree.root_node]
-    while waiting:
-        node = waiting.pop()
-        if node.end_byte <= start or node.start_byte >= end:
-            continue
+    for node in walk(tree.root_node, start, end):
         if node.children:
-            waiting.extend(reversed(node.children))
-        elif node.type in _CLOSERS and not node.is_missing:
+            continue
+        if node.type in _CLOSERS and not node.is_missing:
             stack.append(node.type)
         elif stack and not node.is_missing and node.type == _CLOSERS[stack[-1]]:
             stack.pop()

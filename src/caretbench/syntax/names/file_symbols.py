@@ -28,6 +28,7 @@ from caretbench.syntax.names.symbols import (
     VariableDeletion,
     type_name,
 )
+from caretbench.syntax.parser import walk
 from caretbench.syntax.source import SourceFile
 
 
@@ -226,12 +227,9 @@ class FileSymbols(ControlFlow):
                 self._types = (*self._types, name)
 
     def _flat(self, node: tree_sitter.Node) -> None:
-        waiting = [node]
-        while waiting:
-            current = waiting.pop()
+        for current in walk(node):
             if self.structure.get(current.id) == "identifier" and self.parts.get(current.id) != "ignore":
                 self._identifier(current)
-            waiting.extend(reversed(current.children))
 
     def _parts(self, node: tree_sitter.Node) -> list[tuple[str, tree_sitter.Node]]:
         return [(self.parts.get(child.id, ""), child) for child in node.children]
@@ -357,12 +355,9 @@ class FileSymbols(ControlFlow):
             self._children(node)
 
     def _import(self, node: tree_sitter.Node) -> None:
-        waiting = [node]
-        while waiting:
-            current = waiting.pop()
+        for current in walk(node):
             if (target := self.imported.get(current.id)) is not None:
                 self._define(current, "declare.import", "module", target)
-            waiting.extend(reversed(current.children))
 
     def _global(self, node: tree_sitter.Node) -> None:
         self.scope.globals.update(self._text(child) for child in node.named_children)

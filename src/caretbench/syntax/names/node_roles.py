@@ -14,14 +14,6 @@ from caretbench.syntax.names.symbols import ImportTarget
 from caretbench.syntax.parser import captures, matches, text_of
 from caretbench.syntax.source import SourceFile
 
-NODE_KINDS: Final = frozenset({
-    "identifier", "self", "super", "pattern", "member", "import",
-    "branch", "loop", "try", "switch", "case", "return", "throw", "break", "continue",
-    "global", "nonlocal", "skip",
-    "scope.function", "scope.method", "scope.lambda", "scope.class", "scope.interface", "scope.namespace",
-    "scope.comprehension", "scope.block",
-})  # fmt: skip
-
 # In the order of precedence: where two patterns name one node, the later word wins.
 PARENT_ROLES: Final = (
     "value", "condition", "body", "elif", "else", "handler", "finally", "subject", "init", "update",

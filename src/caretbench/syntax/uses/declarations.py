@@ -13,14 +13,14 @@ Only the fragment is analysed: members of other files and inherited names are un
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.grouping import grouped
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.parser import matches, text_of
+from caretbench.syntax.parser import matches, text_of, upwards
 from caretbench.syntax.uses.expression_contexts import inferred_kind, is_function, kind_of_value, plain_type
 
 _ROLES: Final = ("parameter", "local", "comprehended", "field", "constant", "function", "typename", "import")
@@ -69,9 +69,7 @@ class DeclarationIndex:
                 earlier = by_start.get(declared.start)
                 by_start[declared.start] = declared if earlier is None else _merged(earlier, declared)
         self.all: tuple[Declaration, ...] = tuple(sorted(by_start.values(), key=lambda declaration: declaration.start))
-        self._by_name: dict[str, list[Declaration]] = defaultdict(list)
-        for declaration in self.all:
-            self._by_name[declaration.name].append(declaration)
+        self._by_name = grouped((declaration.name, declaration) for declaration in self.all)
 
     def by_name(self, name: str) -> Sequence[Declaration]:
         """Return the declarations of a name, in text order."""
@@ -139,15 +137,13 @@ class DeclarationIndex:
     def _scope(self, node: tree_sitter.Node, role: str) -> tree_sitter.Node | None:
         """Return the scope of a declaration; for functions and types, the scope around their own."""
         outside = role in ("function", "typename")
-        parent = node.parent
-        while parent is not None:
+        for parent in upwards(node.parent):
             if parent.id in self._nodes:
                 if not outside:
                     return parent
                 outside = False
                 if not _names(parent, node):
                     return parent
-            parent = parent.parent
         return None
 
     def _kind(

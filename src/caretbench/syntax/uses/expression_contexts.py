@@ -13,7 +13,7 @@ import tree_sitter
 
 from caretbench.languages import language_of_grammar
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.parser import text_of
+from caretbench.syntax.parser import text_of, upwards
 
 _COMPARISONS: Final = frozenset({"==", "!=", "<", ">", "<=", ">=", "===", "!==", "&&", "||", "not", "!", "in"})
 _INFERRED: Final = re.compile(r"(?:const\s+|final\s+)?(?:var|auto|decltype\(auto\)|any|unknown|_|dynamic)\s*[&*]*")
@@ -308,12 +308,8 @@ def _member_name(node: tree_sitter.Node) -> str:
 
 def _function(node: tree_sitter.Node) -> int:
     """Return the first byte of the innermost function around a node."""
-    around, functions = node.parent, node_kinds().functions
-    while around is not None:
-        if around.type in functions:
-            return around.start_byte
-        around = around.parent
-    return 0
+    functions = node_kinds().functions
+    return next((around.start_byte for around in upwards(node.parent) if around.type in functions), 0)
 
 
 def _index(parent: tree_sitter.Node, node: tree_sitter.Node) -> int:

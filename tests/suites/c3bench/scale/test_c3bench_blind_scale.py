@@ -6,9 +6,8 @@ import pytest
 
 from caretbench.problem import Problem
 from caretbench.suites import load_suite
-from caretbench.suites.c3bench.measures import blind_answer, failed_predicates
+from caretbench.suites.c3bench.measures import blind_answer, blind_scale, failed_predicates
 from caretbench.suites.c3bench.scale import ScaleSpecification, verify
-from caretbench.suites.c3bench.scale.blind_scale import blind_scale
 
 
 def scale_problems() -> list[Problem]:

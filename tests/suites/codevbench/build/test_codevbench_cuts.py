@@ -9,8 +9,7 @@ from caretbench.build.project_tasks.block_miner import TaskOrigin
 from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.problem import Provenance, TestsCheck
 from caretbench.suites.codevbench.build.code_blocks import BlockFinder
-from caretbench.suites.codevbench.build.hidden_spans import HiddenSpan, hidden_spans
-from caretbench.suites.codevbench.build.miner import CodevMiner, SpanSampling
+from caretbench.suites.codevbench.build.miner import CodevMiner, HiddenSpan, SpanSampling, hidden_spans
 from caretbench.suites.usage_weights import read_weights
 from caretbench.syntax import analyse
 from caretbench.syntax.source import SourceFile

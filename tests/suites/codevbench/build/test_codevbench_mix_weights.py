@@ -11,8 +11,14 @@ import pytest
 from caretbench.errors import DataError
 from caretbench.suites.codevbench.build.builder import codev_options
 from caretbench.suites.codevbench.build.code_blocks import BlockKind, CodeBlock
-from caretbench.suites.codevbench.build.hidden_spans import Cut, HiddenSpan, becomes_problem, weighted_sample
-from caretbench.suites.codevbench.build.miner import CodevMiner, SpanSampling
+from caretbench.suites.codevbench.build.miner import (
+    CodevMiner,
+    Cut,
+    HiddenSpan,
+    SpanSampling,
+    becomes_problem,
+    weighted_sample,
+)
 from caretbench.suites.usage_weights import Weights, read_weights
 from caretbench.syntax import Span, analyse
 from caretbench.syntax.source import SourceFile

@@ -6,7 +6,7 @@ import pytest
 
 from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.suites.efcb.build.changes import change_query
-from caretbench.suites.efcb.options import QueryVariant
+from caretbench.suites.efcb.problem_metadata import QueryVariant
 
 DESCRIPTION = "The map in net/dns/resolver.go leaks, see resolver.go.\n\nFixes #123\n"
 

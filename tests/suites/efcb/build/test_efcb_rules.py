@@ -11,8 +11,7 @@ import pytest
 from caretbench.build.sources.changes.automated_changes import is_version_change
 from caretbench.build.sources.pull_request import FileChange
 from caretbench.suites.efcb.build.changes import render_patch
-from caretbench.suites.efcb.build.choices.candidate_pool import CandidatePool, _SetSearch
-from caretbench.suites.efcb.build.choices.gmcq_easy import SetRanks, balance_sets
+from caretbench.suites.efcb.build.choices.gmcq_easy import CandidatePool, SetRanks, _SetSearch, balance_sets
 from caretbench.suites.efcb.build.choices.sets_of_four import (
     ChangeReferences,
     ChoiceSet,

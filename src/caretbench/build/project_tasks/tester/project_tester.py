@@ -48,7 +48,7 @@ from caretbench.build.projects.setup.project_setup import SetupError
 from caretbench.build.projects.setup.pytest_settings import pytest_options
 from caretbench.build.projects.setup.python_packages import import_folders, is_importable
 from caretbench.errors import DataError
-from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_request import WORKSPACE_LIMITS

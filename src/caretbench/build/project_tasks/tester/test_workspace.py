@@ -22,12 +22,12 @@ from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_request import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
+from caretbench.file_locks import temporary_folder
 from caretbench.problem import TestsCheck
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.runner_options import runs_pytest
 from caretbench.syntax import ProjectAnalysis, Span, is_test_path
 from caretbench.syntax.analysis_types import FUNCTION_SCOPES
-from caretbench.temporary import temporary_folder
 
 
 class _Reached(NamedTuple):

@@ -18,7 +18,7 @@ from caretbench.build.projects.setup.package_json import missing_programs, test_
 from caretbench.build.projects.setup.pytest_settings import pytest_options, without_installed_tests
 from caretbench.build.projects.setup.python_packages import is_importable, with_python_path
 from caretbench.errors import DataError
-from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.workspaces.project_tools import is_installed
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.warm.warm_python import PACKAGES_FOLDER

@@ -31,11 +31,11 @@ from caretbench.build.sources.git.git_repository import GitError, GitRepository,
 from caretbench.build.sources.licences import folder_licence
 from caretbench.download import PinnedFile, download_file, without_password
 from caretbench.errors import DataError
+from caretbench.file_locks import temporary_folder
 from caretbench.files import cache_folder, sha256_file, sha256_text, write_atomically
 from caretbench.local.package_index import IndexFile, index_url, package_files
 from caretbench.problem import Row
 from caretbench.redaction import redact
-from caretbench.temporary import temporary_folder
 
 _SETTINGS: Final = (
     # A fetch runs hooks, a file monitor and maintenance where settings ask for it; `ext::` addresses are shell

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import IO, Final
 
 from caretbench.errors import DataError
+from caretbench.file_locks import temporary_folder
 from caretbench.problem import Row
-from caretbench.temporary import temporary_folder
 
 _RATIO_FROM_BYTES: Final = 16 << 20
 """Smaller contents may have any ratio: a short text of spaces is no attack."""

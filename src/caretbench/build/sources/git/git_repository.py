@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from caretbench.errors import DataError
-from caretbench.temporary import temporary_folder
+from caretbench.file_locks import temporary_folder
 
 # `rev-parse --path-format=absolute` exists since 2.31.
 OLDEST_GIT = (2, 31)

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import tree_sitter
 
 from caretbench.errors import DataError
-from caretbench.execution.bundles import Bundle
+from caretbench.execution.bundles.bundle_model import Bundle
 from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains.compile_server import CompileJob, compile_programs

@@ -19,7 +19,7 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
-from caretbench.execution.bundles import Bundle
+from caretbench.execution.bundles.bundle_model import Bundle
 from caretbench.execution.execution_types import WarmSettings
 from caretbench.execution.sandbox.bubblewrap import DEFAULT_ENVIRONMENT, WORK, launcher_interpreter
 from caretbench.execution.sandbox.invocation import Invocation

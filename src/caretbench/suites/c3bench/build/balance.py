@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 from caretbench.files import sha256_text
+from caretbench.grouping import grouped
 
 ItemT = TypeVar("ItemT")
 
@@ -38,9 +39,7 @@ def balanced_choice(
 def _in_turns(items: Sequence[ItemT], levels: Sequence[Callable[[ItemT], Hashable]], seed: int) -> list[ItemT]:
     if not levels:
         return list(items)
-    parts: dict[Hashable, list[ItemT]] = {}
-    for item in items:
-        parts.setdefault(levels[0](item), []).append(item)
+    parts = grouped((levels[0](item), item) for item in items)
     queues = [_in_turns(parts[name], levels[1:], seed) for name in sorted(parts, key=str)]
     longest = max(map(len, queues), default=0)
     return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]

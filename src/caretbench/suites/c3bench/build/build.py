@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.execution.execution_types import Executor
 from caretbench.files import DataError, sha256_text
+from caretbench.grouping import grouped
 from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.suites.c3bench.build.balance import balanced_choice
@@ -180,9 +181,7 @@ class VariantBuild(NamedTuple):
     @property
     def numbers(self) -> Mapping[str, JsonValue]:
         """Numbers of variants by author and verdict."""
-        by_author: dict[str, list[ExaminedVariant]] = defaultdict(list)
-        for row in self.rows:
-            by_author[row.author if row.origin == "model" else "by hand"].append(row)
+        by_author = grouped((row.author if row.origin == "model" else "by hand", row) for row in self.rows)
         return {author: dict(verdict_counts(rows)) for author, rows in sorted(by_author.items())}
 
 
@@ -304,9 +303,7 @@ class _Build:
     def _distinct(self, material: BuildMaterial) -> BuildMaterial:
         """Return the material without functions and files that repeat an earlier one."""
         # Whole functions and files are compared: problems of one context share nearly all of their text by design.
-        by_language: dict[str, list[tuple[str, str]]] = {}
-        for file in material.files:
-            by_language.setdefault(file.language, []).append((file.id, file.text))
+        by_language = grouped((file.language, (file.id, file.text)) for file in material.files)
         repeated = {
             name: other for texts in by_language.values() for name, other in near_duplicate_texts(texts).items()
         }

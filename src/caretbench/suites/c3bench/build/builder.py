@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, SAFIM
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.extraction.policies import Policy, get_policy
+from caretbench.grouping import grouped
 from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.runs.reductions import ReducedAnswer, reduce_answers
@@ -210,10 +211,7 @@ def _kinds(problems: Sequence[Problem]) -> Table:
 
 def _contexts(problems: Sequence[Problem]) -> Table:
     """Return the contexts of ICC: the source's own implementation and that of each problem count."""
-    contexts: dict[str, list[Problem]] = defaultdict(list)
-    for problem in problems:
-        if problem.label("task") == "icc":
-            contexts[problem.overlap_group or problem.id].append(problem)
+    contexts = grouped((one.overlap_group or one.id, one) for one in problems if one.label("task") == "icc")
     with_three = sum(len(members) >= 2 for members in contexts.values())
     checked = sum(
         any(check.kind == "predicate" and check.name == FEATURES_PREDICATE for check in problem.checks)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from caretbench.grouping import grouped
 from caretbench.languages import language_of_grammar
 from caretbench.suites.c3bench.build.balance import balanced_choice
 from caretbench.suites.c3bench.build.build_folder import Reject, SourceText
@@ -194,9 +195,7 @@ def _body_lines(view: StatementView, statement: CodeStatement) -> tuple[int, int
 
 def _line_runs(view: StatementView, parsed: ParsedFile) -> Iterator[ScaleMiddle]:
     """Yield runs of whole statements of one list that have three to five lines of code."""
-    by_list: dict[tuple[int, str], list[CodeStatement]] = {}
-    for one in view.statements:
-        by_list.setdefault((one.parent, one.branch), []).append(one)
+    by_list = grouped(((one.parent, one.branch), one) for one in view.statements)
     for statements in by_list.values():
         for index, first in enumerate(statements):
             for last in statements[index:]:

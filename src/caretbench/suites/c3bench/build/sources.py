@@ -27,7 +27,7 @@ from caretbench.suites.c3bench.build.checked_functions import (
     program_row,
     unpaired_functions,
 )
-from caretbench.syntax.parser import fault_count, parse, python_module
+from caretbench.syntax.parser import error_nodes, fault_count, parse, python_module
 from caretbench.syntax.source import language_of
 
 LANGUAGES: Final = ("python", "javascript", "typescript", "java")
@@ -254,7 +254,8 @@ def _fault(file: SourceText) -> tuple[str, str] | None:
     tree = parse(file.text, file.language)
     if fault_count(tree, file.language) == 0:
         return None
-    return "syntax", f"line {_first_error_line(tree.root_node)}: the file does not parse"
+    line = min((node.start_point.row + 1 for node in error_nodes(tree.root_node)), default=1)
+    return "syntax", f"line {line}: the file does not parse"
 
 
 def _python_fault(text: str) -> str:
@@ -266,18 +267,3 @@ def _python_fault(text: str) -> str:
     except (ValueError, RecursionError, MemoryError) as error:
         return str(error)
     return "the file does not parse"
-
-
-def _first_error_line(node: object) -> int:
-    import tree_sitter
-
-    assert isinstance(node, tree_sitter.Node)  # noqa: S101  for the type checker: imported only where it is needed
-    waiting = [node]
-    lines = []
-    while waiting:
-        one = waiting.pop()
-        if one.is_error or one.is_missing:
-            lines.append(one.start_point.row + 1)
-        elif one.has_error:
-            waiting.extend(one.children)
-    return min(lines, default=1)

@@ -17,7 +17,16 @@ from caretbench.errors import UsageError
 from caretbench.languages import get_language, language_of_grammar
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.languages.table_reader import LanguageTable, read_table
-from caretbench.syntax.parser import LINE_END, CharacterOffsets, encode, has_error, is_well_formed, parse, python_module
+from caretbench.syntax.parser import (
+    LINE_END,
+    CharacterOffsets,
+    encode,
+    has_error,
+    is_well_formed,
+    parse,
+    python_module,
+    walk,
+)
 
 
 class StatementTable(LanguageTable):
@@ -366,32 +375,23 @@ def _ends_line(node: tree_sitter.Node, parsed: ParsedFile) -> bool:
 def tokens_in(parsed: ParsedFile) -> Iterator[tree_sitter.Node]:
     """Yield the tokens of the answer, without comments; a string is one token."""
     table = parsed.table
-    continuations = node_kinds().line_continuations
-    waiting = [parsed.tree.root_node]
-    while waiting:
-        node = waiting.pop()
-        if node.end_byte <= parsed.start or node.start_byte >= parsed.end or node.type in table.comments:
-            continue
-        if node.child_count and node.type not in table.opaque:
-            waiting.extend(reversed(node.children))
-        elif node.end_byte > node.start_byte and node.type not in continuations:
+    skipped = {*node_kinds().line_continuations, *table.comments}
+    closed = {*table.comments, *table.opaque}
+    for node in walk(parsed.tree.root_node, parsed.start, parsed.end, closed=lambda one: one.type in closed):
+        is_whole = node.type in table.opaque or not node.child_count
+        if is_whole and node.end_byte > node.start_byte and node.type not in skipped:
             yield node
 
 
 def comments_in(parsed: ParsedFile) -> list[tuple[int, int]]:
     """Return the character spans of the comments that touch the answer."""
     offsets = CharacterOffsets(parsed.text)
-    comments = []
-    waiting = [parsed.tree.root_node]
-    while waiting:
-        node = waiting.pop()
-        if node.end_byte <= parsed.start or node.start_byte >= parsed.end:
-            continue
-        if node.type in parsed.table.comments:
-            comments.append((offsets.characters(node.start_byte), offsets.characters(node.end_byte)))
-        elif node.type not in parsed.table.opaque:
-            waiting.extend(reversed(node.children))
-    return comments
+    closed = {*parsed.table.comments, *parsed.table.opaque}
+    return [
+        (offsets.characters(node.start_byte), offsets.characters(node.end_byte))
+        for node in walk(parsed.tree.root_node, parsed.start, parsed.end, closed=lambda one: one.type in closed)
+        if node.type in parsed.table.comments
+    ]
 
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")

@@ -10,8 +10,6 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-import tree_sitter
-
 from caretbench.errors import UsageError
 from caretbench.extraction.caret_surroundings import (
     MAX_TEXT_CHARACTERS,
@@ -32,7 +30,7 @@ from caretbench.suites.c3bench.scale.answer_checks import (
 )
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict, SpecificationError
 from caretbench.suites.c3bench.scale.statements import ParsedFile, statement_table, tree_statements
-from caretbench.syntax.parser import LINE_END, LONG_TEXT, unparsed
+from caretbench.syntax.parser import LINE_END, LONG_TEXT, unparsed, walk
 
 
 def verify(
@@ -177,13 +175,8 @@ def verify_published(
 def _has_kind(parsed: ParsedFile, specification: ScaleSpecification) -> bool:
     """Return whether a node of the kind begins in the answer, or, for a body, contains it."""
     kinds = parsed.table.kinds.get(str(specification.node), ())
-    waiting: list[tree_sitter.Node] = [parsed.tree.root_node]
-    while waiting:
-        node = waiting.pop()
-        if node.end_byte <= parsed.start or node.start_byte >= parsed.end:
-            continue
-        # Node types alone, as the paper words it: an answer that also writes the rest of the file is right.
-        if node.type in kinds and (node.start_byte < parsed.start) is specification.header_in_prefix:
-            return True
-        waiting.extend(node.children)
-    return False
+    # Node types alone, as the paper words it: an answer that also writes the rest of the file is right.
+    return any(
+        node.type in kinds and (node.start_byte < parsed.start) is specification.header_in_prefix
+        for node in walk(parsed.tree.root_node, parsed.start, parsed.end)
+    )

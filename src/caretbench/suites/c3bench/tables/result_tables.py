@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from caretbench.grouping import grouped
 from caretbench.metrics.intervals import mean_interval
 from caretbench.metrics.skill import skill, skill_interval
 from caretbench.problem import PredicateCheck, Problem
@@ -127,11 +127,7 @@ class ModelResults(NamedTuple):
     def by_problem(self, value: Callable[[Row], float | None]) -> dict[str, float]:
         """Return the mean over samples of a value, by problem in the order of names; those without any are missing."""
         # Samples of one problem depend on each other; the problem is the unit of the interval.
-        values: dict[str, list[float]] = defaultdict(list)
-        for row in self.rows:
-            number = value(row)
-            if number is not None:
-                values[row["problem_id"]].append(number)
+        values = grouped((row["problem_id"], number) for row in self.rows if (number := value(row)) is not None)
         return {name: sum(values[name]) / len(values[name]) for name in sorted(values)}
 
     def mean(self, value: Callable[[Row], float | None]) -> Mean | None:

@@ -31,8 +31,7 @@ from caretbench.progress import Progress
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.file_spans import visible_text
 from caretbench.projects.project import analyse_snapshot
-from caretbench.suites.codevbench.build.hidden_spans import becomes_problem
-from caretbench.suites.codevbench.build.miner import CodevMiner, EarlierRelease, SpanSampling
+from caretbench.suites.codevbench.build.miner import CodevMiner, EarlierRelease, SpanSampling, becomes_problem
 from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
 from caretbench.suites.codevbench.similar_functions import enclosing_function, similar_functions
 from caretbench.suites.codevbench.tables.result_tables import data_tables

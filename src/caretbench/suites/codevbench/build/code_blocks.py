@@ -18,6 +18,7 @@ from caretbench.projects.language_tables import project_tables
 from caretbench.suites.codevbench.similar_functions import block_rules
 from caretbench.syntax import Block, FileAnalysis, Span
 from caretbench.syntax.analysis_types import FUNCTION_SCOPES, SpanIndex
+from caretbench.syntax.parser import walk
 from caretbench.syntax.source import parse_file
 
 BlockKind = Literal[
@@ -191,15 +192,9 @@ class BlockFinder:
         """Return the tokens of a span, each with True if it is an operator; strings and comments are one token each."""
         tokens: list[tuple[Span, bool]] = []
         around = self._tree.root_node.descendant_for_byte_range(span.start, span.end)
-        waiting = [around or self._tree.root_node]
-        while waiting:
-            node = waiting.pop()
-            if node.end_byte <= span.start or node.start_byte >= span.end:
-                continue
-            whole = not node.children or "string" in node.type or "comment" in node.type
-            if not whole:
-                waiting.extend(reversed(node.children))
-            elif span.start <= node.start_byte and node.end_byte <= span.end and node.end_byte > node.start_byte:
+        for node in walk(around or self._tree.root_node, span.start, span.end, closed=_is_token):
+            within = span.start <= node.start_byte < node.end_byte <= span.end
+            if within and _is_token(node):
                 text = self.data[node.start_byte : node.end_byte]
                 operator = not node.is_named and not any(chr(byte).isalnum() or byte in b"()[]{},;:" for byte in text)
                 tokens.append((Span(node.start_byte, node.end_byte), operator))
@@ -232,3 +227,7 @@ class BlockFinder:
     def _is_repeated(self, span: Span, tokens: list[str]) -> bool:
         start, end = (self.analysis.source.characters_before(position) for position in span)
         return any(last <= start or first >= end for first, last in self._haystack.find(tokens))
+
+
+def _is_token(node: tree_sitter.Node) -> bool:
+    return not node.children or "string" in node.type or "comment" in node.type

@@ -6,13 +6,13 @@ Tables 3 to 7 in form, with edit similarity next to them, and as the paper print
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from caretbench.files import published_rows
+from caretbench.grouping import grouped
 from caretbench.metrics.correlation import Correlation, pearson, spearman
 from caretbench.metrics.intervals import Interval, mean_interval
 from caretbench.metrics.weighted import weighted_mean
@@ -123,11 +123,11 @@ class ModelScores(NamedTuple):
 
     def means(self, value: Value) -> ProblemMeans:
         """Return the means of a value by problem, in order of their ids; rows without a number do not count."""
-        by_problem: dict[str, list[float]] = defaultdict(list)
-        for row in self.rows:
-            number = value(row)
-            if number is not None and math.isfinite(number):
-                by_problem[row["problem_id"]].append(number)
+        by_problem = grouped(
+            (row["problem_id"], number)
+            for row in self.rows
+            if (number := value(row)) is not None and math.isfinite(number)
+        )
         names = sorted(by_problem)
         values = tuple(sum(by_problem[name]) / len(by_problem[name]) for name in names)
         return ProblemMeans(tuple(self.problems[name] for name in names), values, self.seed)
@@ -168,11 +168,11 @@ def few_source_notes(estimates: Sequence[RateEstimate | None]) -> tuple[str, ...
 
 def scored_runs(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> Iterator[ScoredRun]:
     """Yield the results by profile and policy; rows about problems that are not there do not count."""
-    groups: dict[tuple[str, str, str, str], list[ScoreRow]] = {}
-    for row in results.iter_rows(named=True):
-        if row["problem_id"] in problems:
-            title = row.get("model_title") or row["model"]
-            groups.setdefault((row["profile"], row["policy"], title, row["model"]), []).append(row)
+    groups = grouped(
+        ((row["profile"], row["policy"], row.get("model_title") or row["model"], row["model"]), row)
+        for row in results.iter_rows(named=True)
+        if row["problem_id"] in problems
+    )
     ordered = sorted(groups, key=lambda key: key[:2])
     for (profile, policy), keys in groupby(ordered, key=lambda key: key[:2]):
         models = tuple(

@@ -18,8 +18,7 @@ from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.suites.devbench.build.construction.build_folder import GENERATOR_ROLE, OPTIONS, ConstructionOptions
 from caretbench.suites.devbench.build.construction.construction_build import build_instances
-from caretbench.suites.devbench.build.construction.generator_prompt import read_template
-from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell
+from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell, read_template
 from caretbench.suites.devbench.pull import pull
 from caretbench.suites.suite_types import BuildResult, ProblemGate
 

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.build.sources.repository import RepositoryFacts
+from caretbench.grouping import grouped
 from caretbench.problem import Row
 from caretbench.suites.efcb.build.build_folder import EfcbManifest
 from caretbench.suites.efcb.build.changes import FILTER_TASK, cluster_id
@@ -187,9 +188,7 @@ def missing_description_notes(
     built: BuiltProblems, pulls: Sequence[PullRequest], repositories: Sequence[RepositoryFacts]
 ) -> Iterator[str]:
     """Yield a line for each repository with many git changes that only lack a description."""
-    failed: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for one in built.filter_result.rejected:
-        failed[one.repo, one.merge_sha].append(one.reason)
+    failed = grouped(((one.repo, one.merge_sha), one.reason) for one in built.filter_result.rejected)
     # The description of a merged pull request is at GitHub, not in git: duckdb's 5,486 merge commits have its title
     # alone.
     alone = [pull for pull in pulls if failed.get(pull.key) == [_NO_DESCRIPTION] and pull.source == "git"]

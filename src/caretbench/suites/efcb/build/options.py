@@ -8,7 +8,7 @@ from pydantic import Field
 
 from caretbench.files import sha256_json
 from caretbench.problem import Profile, Row
-from caretbench.suites.efcb.options import EasyTier, EfcbProfile, QueryVariant, efcb_profile
+from caretbench.suites.efcb.problem_metadata import EasyTier, EfcbProfile, QueryVariant, efcb_profile
 
 
 class Query(NamedTuple):

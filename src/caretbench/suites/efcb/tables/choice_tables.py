@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from caretbench.grouping import grouped
 from caretbench.metrics.intervals import Interval, mean_interval
 from caretbench.metrics.skill import skill, skill_interval
 from caretbench.problem import Problem, Profile
@@ -201,9 +202,7 @@ def _skill(accuracy: float, floor: float | None) -> str:
 
 def _consistency(lines: Sequence[ResultRow]) -> str:
     """Return the share of questions in several orders whose answers are all right or all wrong."""
-    by_question: dict[tuple[str, int], list[bool]] = defaultdict(list)
-    for line in lines:
-        by_question[str(line["cluster"]), int(line["sample"])].append(bool(line["passed"]))
+    by_question = grouped(((str(line["cluster"]), int(line["sample"])), bool(line["passed"])) for line in lines)
     # Questions that are asked in one order say nothing about consistency.
     several = [passed for passed in by_question.values() if len(passed) > 1]
     return format_mean((float(all(passed) or not any(passed)) for passed in several), 3)

@@ -9,6 +9,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from caretbench.files import published_rows
+from caretbench.grouping import grouped
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import PROFILES
 from caretbench.suites.efcb.efcb_score import MIN_COVERAGE, VERSION, EfcbScore, Estimate, ProblemOutcome, efcb_score
@@ -27,7 +28,6 @@ from caretbench.suites.efcb.tables.score_basis import (
     JUDGED_TASKS,
     NO_VALUE,
     ModelRows,
-    ResultRow,
     ScoreBasis,
     counted_outcomes,
     failed_judges,
@@ -336,9 +336,7 @@ def _measure_tables(
 ) -> Iterator[Table]:
     rows = []
     for model in models:
-        by_tier: dict[str, list[ResultRow]] = defaultdict(list)
-        for line in model.select(task):
-            by_tier[str(line.get("tier") or "")].append(line)
+        by_tier = grouped((str(line.get("tier") or ""), line) for line in model.select(task))
         for tier, lines in sorted(by_tier.items()):
             means = [format_mean((line[name] for line in lines if line.get(name) is not None), 3) for name in measures]
             if any(mean != NO_VALUE for mean in means):

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from caretbench.grouping import grouped
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import PROFILES
 from caretbench.prompts.instructions import BLIND
 from caretbench.suites.efcb.baselines import BASELINES
 from caretbench.suites.efcb.efcb_score import MAX_JUDGED_SCORE, ProblemOutcome
-from caretbench.suites.efcb.options import efcb_profile
 from caretbench.suites.efcb.problem_metadata import (
     EASY_TASK,
     HALLUCINATION_TASK,
@@ -20,6 +20,7 @@ from caretbench.suites.efcb.problem_metadata import (
     REVERSE_TASK,
     TASK_TITLES,
     TASKS,
+    efcb_profile,
 )
 from caretbench.suites.efcb.released_problems import RELEASE_LABEL
 
@@ -134,11 +135,11 @@ def counted_outcomes(model: ModelRows, basis: ScoreBasis, copied: Mapping[str, f
 
 def blind_values(model: ModelRows, name: str = "judged") -> dict[str, float]:
     """Return the mean value of a model's blind answers by problem: right choices, or the value ``name``."""
-    by_problem: dict[str, list[float]] = defaultdict(list)
-    for line in model.blind_rows:
-        value = line["passed"] if line["task"] in (EASY_TASK, HARD_TASK) else line.get(name)
-        if value is not None:
-            by_problem[str(line["problem_id"])].append(float(value))
+    values = (
+        (line["problem_id"], line["passed"] if line["task"] in (EASY_TASK, HARD_TASK) else line.get(name))
+        for line in model.blind_rows
+    )
+    by_problem = grouped((str(problem_id), float(value)) for problem_id, value in values if value is not None)
     return {problem_id: sum(values) / len(values) for problem_id, values in by_problem.items()}
 
 

@@ -11,13 +11,13 @@ from caretbench.build.sources.fetching.source_spec import parse_source
 from caretbench.build.sources.fetching.unpacking import unpack_archive
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.file_locks import temporary_folder
 from caretbench.projects.project import StoredProject, store_project
 from caretbench.projects.settings import SETTINGS_FILE, read_settings, settings_toml
 from caretbench.suites.record.build.packages import LockedPackage, archive_of, fetch, lay_packages
 from caretbench.suites.record.build.recipe import PinnedSource, RecipeProject
 from caretbench.suites.record.build.renaming import RenamedFile, renamed_files
 from caretbench.suites.record.edition import EditionProject, laid_out_folder
-from caretbench.temporary import temporary_folder
 
 
 def lay_project(entry: RecipeProject, packages: Sequence[LockedPackage], mirror: str | None) -> Path:

@@ -24,12 +24,12 @@ from caretbench.errors import DataError
 from caretbench.execution.bundles.ecosystem import split_package_version
 from caretbench.execution.bundles.pip import find_uv, normalised_name, sandbox_python
 from caretbench.execution.workspaces.warm.warm_python import PACKAGES_FOLDER
+from caretbench.file_locks import temporary_folder
 from caretbench.files import sha256_file
 from caretbench.local.package_index import package_files
 from caretbench.problem import Row
 from caretbench.redaction import redact
 from caretbench.suites.record.edition import record_cache
-from caretbench.temporary import temporary_folder
 
 _NPM_REGISTRY: Final = "https://registry.npmjs.org"
 _PURE: Final = "-none-any.whl"

@@ -37,9 +37,8 @@ from caretbench.problem import Label
 from caretbench.progress import Progress
 from caretbench.suites.simcopilot.build.tasks import MODES, MinedCandidates, ProjectMiner, TaskSampling
 from caretbench.suites.simcopilot.released import spans as released
-from caretbench.suites.simcopilot.released.release_files import pull, released_folder
 from caretbench.suites.simcopilot.released.released_problems import released_labels, split_variant
-from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedSpan
+from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedSpan, pull, released_folder
 from caretbench.suites.simcopilot.rules import Mode, paper_rules
 from caretbench.suites.suite_types import BuildResult, Table
 from caretbench.syntax import ProjectAnalysis

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from caretbench.build.project_tasks.block_miner import DrawnBefore, TaskOrigin, block_hash, block_names
 from caretbench.files import sha256_text
+from caretbench.grouping import grouped
 from caretbench.problem import Caret, Label, Problem
 from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
 from caretbench.projects.language_tables import project_tables
@@ -88,9 +89,7 @@ class _Waiting:
     """Queue of a cell's candidates, by overlap group."""
 
     def __init__(self, members: Sequence[SampledCandidate], rank: Mapping[str, str]) -> None:
-        self._groups: dict[Group, list[tuple[str, str]]] = defaultdict(list)
-        for one in members:
-            self._groups[one.path, one.group].append((rank[one.name], one.name))
+        self._groups = grouped(((one.path, one.group), (rank[one.name], one.name)) for one in members)
         for names in self._groups.values():
             names.sort(reverse=True)
         self._members = {one.name: one for one in members}

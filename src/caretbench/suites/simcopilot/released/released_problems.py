@@ -15,8 +15,15 @@ from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotSto
 from caretbench.files import DataError
 from caretbench.problem import Caret, FileSplice, Label, Problem, TestsCheck
 from caretbench.projects.file_spans import overlap_groups, visible_text
-from caretbench.suites.simcopilot.released.release_files import LanguageTests, ProgramTests, released_tests
-from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedReference, ReleasedSpan, load
+from caretbench.suites.simcopilot.released.spans import (
+    LanguageTests,
+    ProgramTests,
+    ReleasedProgram,
+    ReleasedReference,
+    ReleasedSpan,
+    load,
+    released_tests,
+)
 from caretbench.suites.simcopilot.rules import paper_rules
 
 Variant = Literal["released", "repaired"]

@@ -14,8 +14,7 @@ from caretbench.progress import Progress
 from caretbench.suites.c3bench.build.build import build_variants
 from caretbench.suites.c3bench.build.problem_building import variant_problems
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, OtherImplementation, Variant
-from caretbench.suites.c3bench.build.variants.examination import Examination, examine
-from caretbench.suites.c3bench.build.variants.variant_trials import effect_in_text, watched_program
+from caretbench.suites.c3bench.build.variants.examination import Examination, effect_in_text, examine, watched_program
 from caretbench.suites.c3bench.implementations.features import FeatureRule
 from caretbench.suites.c3bench.measures import failed_predicates
 from tests.support.c3bench_variants import HEAD, MIDDLE, RECURSION, REFUSED, SUM, WHILE, even_context

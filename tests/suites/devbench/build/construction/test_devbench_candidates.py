@@ -12,8 +12,7 @@ from caretbench.suites.devbench.build.construction.candidates import (
     parse_fault,
     scenario_checks,
 )
-from caretbench.suites.devbench.build.construction.generator_prompt import instance_request, read_template
-from caretbench.suites.devbench.build.construction.scenario_grid import scenario
+from caretbench.suites.devbench.build.construction.scenario_grid import instance_request, read_template, scenario
 
 PREFIX = """import bisect
 

@@ -5,13 +5,15 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import DataError
-from caretbench.suites.devbench.build.construction.generator_prompt import (
+from caretbench.suites.devbench.build.construction.scenario_grid import (
     PAPER_SAMPLING,
+    cells,
     instance_request,
     read_template,
     repeated_request,
+    scenario,
+    sibling_scenario,
 )
-from caretbench.suites.devbench.build.construction.scenario_grid import cells, scenario, sibling_scenario
 from caretbench.suites.devbench.cells.cell_tables import rules
 from caretbench.suites.devbench.starter import problem_of_text
 

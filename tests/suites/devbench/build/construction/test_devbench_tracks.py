@@ -5,9 +5,8 @@ from caretbench.suites.devbench.build.construction.build_folder import (
     InstanceRequest,
     StoredAnswer,
 )
-from caretbench.suites.devbench.build.construction.generator_prompt import read_template
 from caretbench.suites.devbench.build.construction.instance_store import attempt_end
-from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell, scenario
+from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell, read_template, scenario
 from caretbench.suites.devbench.build.construction.tracks import ROUND_PER_CELL, Track, TrackList, read_tracks
 
 TEMPLATE = read_template()

@@ -33,11 +33,6 @@ from caretbench.suites.devbench.build.construction.build_folder import (
 )
 from caretbench.suites.devbench.build.construction.candidates import InstanceExamination
 from caretbench.suites.devbench.build.construction.gate_runs import GateRuns, ProgramOfAnswer
-from caretbench.suites.devbench.build.construction.generator_prompt import (
-    PAPER_SAMPLING,
-    GeneratorTemplate,
-    read_template,
-)
 from caretbench.suites.devbench.build.construction.instance_store import (
     InstanceStore,
     RowFacts,
@@ -47,9 +42,12 @@ from caretbench.suites.devbench.build.construction.instance_store import (
     rejected_instances,
 )
 from caretbench.suites.devbench.build.construction.scenario_grid import (
+    PAPER_SAMPLING,
     Cell,
+    GeneratorTemplate,
     counts_to_restore,
     instances_per_cell,
+    read_template,
     weights_notes,
 )
 from caretbench.suites.devbench.build.construction.tracks import SHOWN_CHARACTERS, TrackList

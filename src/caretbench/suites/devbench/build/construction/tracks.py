@@ -13,12 +13,14 @@ from caretbench.suites.devbench.build.construction.build_folder import (
     InstanceRequest,
     StoredAnswer,
 )
-from caretbench.suites.devbench.build.construction.generator_prompt import (
+from caretbench.suites.devbench.build.construction.scenario_grid import (
+    Cell,
     GeneratorTemplate,
     instance_request,
     repeated_request,
+    scenario,
+    sibling_scenario,
 )
-from caretbench.suites.devbench.build.construction.scenario_grid import Cell, scenario, sibling_scenario
 from caretbench.suites.devbench.built_instances import BuiltInstance, Scenario
 
 SHOWN_CHARACTERS: Final = 20_000

@@ -18,7 +18,7 @@ from caretbench.suites.devbench.build.instance_rules.rule_measures import RULE_M
 from caretbench.suites.devbench.cells.cell_tables import CellCategory, Rules, cell_categories, cell_languages, rules
 from caretbench.suites.devbench.starter import DocumentationCheck, documentation_faults
 from caretbench.syntax.documentation import comments_between, documentation_of
-from caretbench.syntax.parser import encode, matches, text_of
+from caretbench.syntax.parser import encode, error_nodes, matches, text_of, walk
 
 _IMPORTING = re.compile(r"(?:_statement|_declaration|_directive|preproc_include)$")
 _IMPORT_LINE = re.compile(r"^\s*(?:import|from|#\s*include|using|package|\"[\w./-]+\"$)|\brequire\(")
@@ -180,7 +180,7 @@ def _body(node: tree_sitter.Node) -> tree_sitter.Node:
 def _parameters(view: ProgramView, node: tree_sitter.Node) -> tuple[str, ...]:
     whole = _body(node)
     lists = node_kinds(view.language).parameter_lists
-    parameter_list = next((one for one in _descendants(whole) if one.type in lists), None)
+    parameter_list = next((one for one in walk(whole) if one.type in lists), None)
     if parameter_list is None:
         return ()
     names = [
@@ -194,33 +194,24 @@ def _parameters(view: ProgramView, node: tree_sitter.Node) -> tuple[str, ...]:
     return tuple(name for name in names if not name.startswith("_"))
 
 
-def _descendants(node: tree_sitter.Node) -> list[tree_sitter.Node]:
-    """Return a node and all nodes below it, in text order."""
-    nodes, waiting = [], [node]
-    while waiting:
-        current = waiting.pop()
-        nodes.append(current)
-        waiting.extend(reversed(current.children))
-    return nodes
-
-
 def _returns(node: tree_sitter.Node, kinds: NodeKinds) -> bool:
     """Return whether the function returns a value somewhere, functions in it not counted."""
-    waiting = [*_body(node).children]
-    while waiting:
-        one = waiting.pop()
-        if one.type in kinds.returns and one.named_child_count:
-            return True
-        if not re.search(r"function|lambda|class|func_literal|method_d", one.type) or "body" in one.type:
-            waiting.extend(one.children)
-    return False
+    return any(
+        one.type in kinds.returns and one.named_child_count
+        for child in _body(node).children
+        for one in walk(child, closed=_is_inner_function)
+    )
+
+
+def _is_inner_function(node: tree_sitter.Node) -> bool:
+    return re.search(r"function|lambda|class|func_literal|method_d", node.type) is not None and "body" not in node.type
 
 
 def _raised(node: tree_sitter.Node, kinds: NodeKinds) -> list[str]:
     """Return the names of the error types that leave the function: not those of inner functions, nor caught ones."""
     names = []
     whole = _body(node)
-    for part in _descendants(whole):
+    for part in walk(whole):
         if part.type in kinds.throws and part.named_children:
             match = _NAME.match(text_of(part.named_children[0]))
             is_type = match is not None and (match[1][:1].isupper() or "::" in match[1])
@@ -336,14 +327,11 @@ def _is_comment(view: ProgramView) -> bool:
 
 def _parse(view: ProgramView, _category: CellCategory) -> str:
     """Return a fault where the syntax tree has one in the reference; the compiler finds those elsewhere."""
-    waiting = [view.tree.root_node]
-    while waiting:
-        node = waiting.pop()
-        # Grammars lack constructs that compilers have, such as `using Cases::operator()...`; outside of the reference
-        # the compiler decides.
-        if (node.is_error or node.is_missing) and node.start_byte <= view.end + 1 and node.end_byte >= view.start:
-            return "the reference does not parse in its place"
-        waiting.extend(child for child in node.children if child.has_error)
+    # Grammars lack constructs that compilers have, such as `using Cases::operator()...`; outside of the reference the
+    # compiler decides.
+    nodes = error_nodes(view.tree.root_node)
+    if any(node.start_byte <= view.end + 1 and node.end_byte >= view.start for node in nodes):
+        return "the reference does not parse in its place"
     return "the program does not parse" if view.tree.root_node.type == "ERROR" else ""
 
 

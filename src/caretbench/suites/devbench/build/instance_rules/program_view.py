@@ -12,7 +12,7 @@ import tree_sitter
 
 from caretbench.problem import Problem
 from caretbench.syntax.documentation import Comment, comments_in
-from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.parser import encode, parse, walk
 from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
 from caretbench.syntax.uses.identifiers import Identifier, identifiers
 
@@ -86,31 +86,16 @@ class ProgramView:
     def code(self) -> bytes:
         """The program with blanks in the place of comments and of the text of strings; positions stay."""
         masked = bytearray(encode(self.program))
-        waiting = [self.tree.root_node]
-        while waiting:
-            node = waiting.pop()
-            # A word of a comment or a text is no use of an import, and no call of a handler.
-            if _is_text(node):
-                start, end = node.start_byte, node.end_byte
-                masked[start:end] = bytes(byte if byte in b"\r\n" else 32 for byte in masked[start:end])
-            else:
-                waiting.extend(node.children)
-        for comment in self.comments:  # docstrings too
-            start, end = comment.start, comment.end
+        # A word of a comment or a text is no use of an import, and no call of a handler.
+        texts = [node.byte_range for node in walk(self.tree.root_node, closed=_is_text) if _is_text(node)]
+        texts += [(comment.start, comment.end) for comment in self.comments]  # docstrings too
+        for start, end in texts:
             masked[start:end] = bytes(byte if byte in b"\r\n" else 32 for byte in masked[start:end])
         return bytes(masked)
 
     def nodes(self) -> Iterator[tree_sitter.Node]:
         """Yield the nodes that begin in the reference, in text order."""
-        waiting = [self.tree.root_node]
-        while waiting:
-            node = waiting.pop()
-            # Whole subtrees are skipped: a program has hundreds of nodes for each of its reference.
-            if node.end_byte <= self.start or node.start_byte >= self.end:
-                continue
-            if node.start_byte >= self.start:
-                yield node
-            waiting.extend(reversed(node.children))
+        return (node for node in walk(self.tree.root_node, self.start, self.end) if node.start_byte >= self.start)
 
 
 def _is_text(node: tree_sitter.Node) -> bool:

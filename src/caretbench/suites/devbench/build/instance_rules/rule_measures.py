@@ -20,7 +20,7 @@ from caretbench.metrics.text_overlap import bag_overlap
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView, filled_lines
 from caretbench.suites.devbench.cells.cell_tables import cell_languages
 from caretbench.syntax.documentation import documentation_of, documented_declarations
-from caretbench.syntax.parser import matches, text_of
+from caretbench.syntax.parser import matches, text_of, upwards
 
 # A comparison of whole prefixes had 20 of 30 judgements right by hand, this one has 25.
 SIMILAR_SHAPES: Final = 0.55
@@ -189,10 +189,8 @@ def reused_members(view: ProgramView) -> int:
 
 def _local_names(view: ProgramView) -> set[str]:
     """Return the names of local variables and parameters of the function around the reference, and behind it."""
-    node = view.tree.root_node.descendant_for_byte_range(view.start, view.end)
-    while node is not None and not _FUNCTION.search(node.type):
-        node = node.parent
-    start = view.end if node is None else node.start_byte
+    around = upwards(view.tree.root_node.descendant_for_byte_range(view.start, view.end))
+    start = next((one.start_byte for one in around if _FUNCTION.search(one.type)), view.end)
     return {one.name for one in view.declarations if one.role in {"local", "parameter"} and one.start >= start}
 
 

@@ -21,8 +21,7 @@ from caretbench.suites.efcb.build.changes import (
 )
 from caretbench.suites.efcb.build.options import ChoiceOptions, EfcbOptions, Query
 from caretbench.suites.efcb.choices import CHOICE_COUNT, CHOICE_SET_LABEL, INSTRUCTION, LETTERS, rotate_choices
-from caretbench.suites.efcb.options import DEFAULT_VARIANT
-from caretbench.suites.efcb.problem_metadata import SUITE_NAME, problem_id
+from caretbench.suites.efcb.problem_metadata import DEFAULT_VARIANT, SUITE_NAME, problem_id
 
 
 class ChoiceItem(NamedTuple):

@@ -9,22 +9,292 @@ the four.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+import random
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.files import sha256_text
-from caretbench.problem import Label
-from caretbench.suites.efcb.build.changes import RejectedChange, repository_templates
-from caretbench.suites.efcb.build.choices.candidate_pool import CandidatePool
+from caretbench.grouping import grouped
+from caretbench.problem import Label, Profile
+from caretbench.suites.efcb.build.changes import RejectedChange, render_patch, repository_templates
 from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, change_queries
-from caretbench.suites.efcb.build.choices.sets_of_four import ChoiceSet
+from caretbench.suites.efcb.build.choices.sets_of_four import (
+    ChangeReferences,
+    ChoiceSet,
+    Costs,
+    Indices,
+    Mask,
+    PairFairness,
+    SetRelations,
+    build_sets_of_four,
+)
 from caretbench.suites.efcb.build.options import EasyOptions, Query
-from caretbench.suites.efcb.choices import CHOICE_COUNT, CHOICE_SET_LABEL, balanced_positions, insert_choice
-from caretbench.suites.efcb.lexical_similarity import title_path_overlap
-from caretbench.suites.efcb.options import EasyTier
-from caretbench.suites.efcb.problem_metadata import seeded_random
+from caretbench.suites.efcb.choices import (
+    CHOICE_COUNT,
+    CHOICE_SET_LABEL,
+    WRONG_CHOICE_COUNT,
+    balanced_positions,
+    insert_choice,
+)
+from caretbench.suites.efcb.lexical_similarity import PatchCorpus, Scorer, Scores, title_path_overlap
+from caretbench.suites.efcb.problem_metadata import EasyTier, efcb_profile, main_language, seeded_random
+
+# Costs of a block against its window of 2 × 1,250 changes are 5.6 MB; those of all pairs of tailscale's 11,116 would be
+# 1 GB.
+_BLOCK: Final = 256
+# More than the 40 partners that a set is ever tried with, since others take some of them first.
+_NEAREST_COUNT: Final = 64
+# Cost if two changes share no folder, or have different languages; similarities are 0 to 1.
+_MISMATCH_COST: Final = 0.25
+# Minimum ratio of two scores, so that other word statistics do not reverse their order.
+_CLEAR_RATIO: Final = 1.05
+_IMPOSSIBLE_COST: Final = np.inf
+# More than any similarity cost.
+_REVERSE_RIVAL_COST: Final = 10.0
+
+
+class CandidatePool:
+    """The changes of one repository, in the order of their merges."""
+
+    def __init__(self, pulls: Sequence[PullRequest], profile: Profile) -> None:
+        self.pulls = tuple(sorted(pulls, key=lambda pull: pull.merge_order))
+        self.repo = self.pulls[0].repo
+        self.rendered = [
+            render_patch(pull, include_generated=efcb_profile(profile).shows_generated_files) for pull in self.pulls
+        ]
+        self.texts = tuple(patch.text for patch in self.rendered)
+
+    @cached_property
+    def corpus(self) -> PatchCorpus:
+        """All patches as a corpus."""
+        return PatchCorpus(self.texts)
+
+    @cached_property
+    def _first_of(self) -> Mapping[str, int]:
+        return {text: index for index, text in reversed(list(enumerate(self.texts)))}
+
+    @cached_property
+    def _firsts(self) -> tuple[int, ...]:
+        return tuple(sorted(self._first_of.values()))
+
+    def draw_three(self, correct: int, generator: random.Random) -> tuple[int, ...]:
+        """Return up to three random changes whose patches differ from ``correct`` and each other."""
+        own = bisect_left(self._firsts, self._first_of[self.texts[correct]])
+        others = range(len(self._firsts) - 1)
+        drawn = generator.sample(others, min(WRONG_CHOICE_COUNT, len(others)))
+        # Draws skip changes with the text of another: of two choices with one text neither would be wrong.
+        return tuple(self._firsts[position + (position >= own)] for position in drawn)
+
+    def build_sets(
+        self, texts: Sequence[str], tier: EasyTier, options: EasyOptions
+    ) -> tuple[list[ChoiceSet], list[str]]:
+        """Return sets of four changes for a tier, and the reason for each change without a set.
+
+        A change with an empty text is in no set.
+        """
+        has_query = np.array([bool(text.strip()) for text in texts], dtype=bool)
+        search = _SetSearch(self, texts, has_query, tier, options)
+        sets = build_sets_of_four(search.relations())
+        held = {index for four in sets for index in four}
+        reasons = [
+            ""
+            if index in held
+            else "no_query"
+            if not has_query[index]
+            else "too_few_candidates"
+            if len(search.partners(index)) < WRONG_CHOICE_COUNT
+            else "few_rivals"
+            if tier == "resistant"
+            else "no_set"
+            for index in range(len(self.pulls))
+        ]
+        return sets, reasons
+
+    @cached_property
+    def references(self) -> list[ChangeReferences]:
+        """References of each change."""
+        return [ChangeReferences.from_pull_request(pull) for pull in self.pulls]
+
+    @cached_property
+    def folders(self) -> csr_array:
+        """Matrix of changes and folders, 1 where a change touches a folder."""
+        return _incidence([{str(PurePosixPath(file.path).parent) for file in patch.files} for patch in self.rendered])
+
+    @cached_property
+    def files(self) -> csr_array:
+        """Matrix of changes and files, 1 where a change touches a file."""
+        return _incidence([{file.path for file in patch.files} for patch in self.rendered])
+
+    @cached_property
+    def languages(self) -> npt.NDArray[np.int64]:
+        """Number of each change's language."""
+        names = [main_language(patch) for patch in self.rendered]
+        order = sorted(set(names))
+        return np.array([order.index(name) for name in names], dtype=np.int64)
+
+
+def _incidence(names: Sequence[Collection[str]]) -> csr_array:
+    """Return the matrix of changes and names, 1 where a change has a name."""
+    numbers: dict[str, int] = {}
+    pairs = [(row, numbers.setdefault(name, len(numbers))) for row, own in enumerate(names) for name in sorted(own)]
+    rows, columns = zip(*pairs, strict=True) if pairs else ((), ())
+    return csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(names), max(len(numbers), 1)))
+
+
+class _SetSearch:
+    """Search for the sets of one tier."""
+
+    def __init__(
+        self, pool: CandidatePool, texts: Sequence[str], has_query: Mask, tier: EasyTier, options: EasyOptions
+    ) -> None:
+        self._pool, self._asked, self._tier = pool, has_query, tier
+        self._window = options.window if tier in ("random", "matched") else options.wide_window
+        self._fairness = PairFairness(pool.rendered, pool.references, options.smallest, options.largest)
+        self._draws = [
+            seeded_random(options.seed, f"gmcq-easy {tier}", f"{pool.repo} {pull.merge_sha}").random()
+            for pull in pool.pulls
+        ]
+        if tier in ("adversarial", "resistant"):
+            self._tfidf = pool.corpus.query_vectors(texts, "tfidf")
+            self._bm25 = pool.corpus.query_vectors(texts, "bm25")
+            # A text may share no word with its own patch; rivals are measured relative to this score.
+            self._own = np.maximum(pool.corpus.own_scores(self._tfidf, "tfidf"), 1e-9)
+        self._near = self._nearest_partners()
+
+    def relations(self) -> SetRelations:
+        """Return the relations for building sets."""
+        near = self._near.__getitem__
+        # In these tiers a partner must be a rival, or change the same file, and only the nearest ones do.
+        partners = near if self._tier in ("resistant", "same_file") else self.partners
+        return SetRelations(len(self._pool.pulls), near, partners, self._fair, self._set_costs, self._draws)
+
+    def partners(self, index: int) -> Indices:
+        """Return all changes that are fair to one."""
+        if not self._asked[index]:
+            return np.zeros(0, dtype=np.int64)
+        around = np.arange(
+            max(0, index - self._window), min(len(self._pool.pulls), index + self._window + 1), dtype=np.int64
+        )
+        fits = self._fairness.is_fair(np.array(index), around) & self._asked[around]
+        return np.setdiff1d(around[fits], self._fairness.related_changes(index), assume_unique=True)
+
+    def _fair(self, rows: Indices) -> Mask:
+        fair = self._fairness.is_fair(rows[:, None], rows[None, :])
+        fair &= np.abs(rows[:, None] - rows[None, :]) <= self._window
+        for position, row in enumerate(rows):
+            fair[position] &= ~np.isin(rows, self._fairness.related_changes(int(row)))
+        return fair
+
+    def _nearest_partners(self) -> list[Indices]:
+        """Return the fair partners of each change, cheapest first."""
+        nearest = []
+        count = len(self._pool.pulls)
+        for start in range(0, count, _BLOCK):
+            block = np.arange(start, min(count, start + _BLOCK), dtype=np.int64)
+            low, high = max(0, start - self._window), min(count, start + _BLOCK + self._window)
+            around = np.arange(low, high, dtype=np.int64)
+            costs = self._pair_costs(block, around)
+            if self._tier == "resistant":
+                costs += self._rival_costs(block, around)
+            for index, row in zip(block, costs, strict=True):
+                partners = self.partners(int(index))
+                partners = partners[np.isfinite(row[partners - low])]
+                # Rounded, because the last digits of products differ between machines, and with them the order of ties.
+                order = np.argsort(np.round(row[partners - low], 9), kind="stable")
+                nearest.append(partners[order[:_NEAREST_COUNT]])
+        return nearest
+
+    def _pair_costs(self, left: Indices, right: Indices) -> Scores:
+        """Return the symmetric cost of each pair of changes."""
+        if self._tier == "random":
+            draws = np.array(self._draws)
+            apart: Scores = np.abs(draws[left][:, None] - draws[right][None, :])
+            return apart
+        if self._tier == "matched":
+            return self._matching_costs(left, right)
+        if self._tier == "same_file":
+            shared = (self._pool.files[left] @ self._pool.files[right].T).toarray() > 0
+            return np.where(shared, self._matching_costs(left, right), _IMPOSSIBLE_COST)
+        return self._adversarial_costs(left, right)
+
+    def _matching_costs(self, left: Indices, right: Indices) -> Scores:
+        together = (self._pool.folders[left] @ self._pool.folders[right].T).toarray() > 0
+        languages = self._pool.languages
+        same = languages[left][:, None] == languages[right][None, :]
+        likeness = self._pool.corpus.tfidf_similarities(left, right)
+        costs: Scores = 1 - likeness + _MISMATCH_COST * ~together + _MISMATCH_COST * ~same
+        return costs
+
+    def _adversarial_costs(self, left: Indices, right: Indices) -> Scores:
+        """Return minus the sum of both texts' scores of the other's patch, relative to their own."""
+        corpus = self._pool.corpus
+        forth = corpus.pairwise_scores(self._tfidf, left, right, "tfidf") / self._own[left][:, None]
+        back = corpus.pairwise_scores(self._tfidf, right, left, "tfidf").T / self._own[right][None, :]
+        # Bounded, since a single rival with ten times the score would decide the whole set against three moderate ones.
+        costs: Scores = -np.minimum(forth, 2.0) - np.minimum(back, 2.0)
+        return costs
+
+    def _rival_costs(self, left: Indices, right: Indices) -> Scores:
+        """Return rivalry costs.
+
+        0 if left outscores right's own patch in right's question, 10 if only the reverse holds, infinity if neither.
+        """
+        ahead, behind = np.ones((2, len(left), len(right)), dtype=bool)
+        for query_rows, own, scorer in self._scorers:
+            forth = self._pool.corpus.pairwise_scores(query_rows, left, right, scorer)
+            back = self._pool.corpus.pairwise_scores(query_rows, right, left, scorer).T
+            behind &= forth > own[left][:, None] * _CLEAR_RATIO
+            ahead &= back > own[right][None, :] * _CLEAR_RATIO
+        return np.where(ahead, 0.0, np.where(behind, _REVERSE_RIVAL_COST, _IMPOSSIBLE_COST))
+
+    @cached_property
+    def _scorers(self) -> tuple[tuple[csr_array, Scores, Scorer], ...]:
+        """Query vectors, scores of own patches, and name of each scorer."""
+        return (
+            (self._tfidf, self._own, "tfidf"),
+            (self._bm25, self._pool.corpus.own_scores(self._bm25, "bm25"), "bm25"),
+        )
+
+    def _set_costs(self, rows: Indices, triples: Indices) -> Costs:
+        pairs = self._pair_costs(rows, rows)
+        one, two, three = triples.T
+        costs: Costs = (
+            pairs[0, one] + pairs[0, two] + pairs[0, three] + pairs[one, two] + pairs[one, three] + pairs[two, three]
+        )
+        if self._tier == "same_file":
+            # Pairs that share a file may share different ones.
+            touched = self._pool.files[rows].toarray() > 0
+            touched = touched[:, touched[0]]
+            costs[~(touched[one] & touched[two] & touched[three]).any(axis=1)] = _IMPOSSIBLE_COST
+        return costs + self._word_match_costs(rows, triples) if self._tier == "resistant" else costs
+
+    def _word_match_costs(self, rows: Indices, triples: Indices) -> Costs:
+        """Return infinity for each set in which word scores find more than one correct patch, else 0.
+
+        A patch is found if TF-IDF or BM25 ranks it first.
+        """
+        members = np.concatenate((np.zeros((len(triples), 1), dtype=np.int64), triples), axis=1)
+        costs = np.zeros(len(triples))
+        for query_rows, _, scorer in self._scorers:
+            scores = self._pool.corpus.pairwise_scores(query_rows, rows, rows, scorer)
+            square = scores[members[:, :, None], members[:, None, :]]
+            own = np.einsum("nii->ni", square)
+            best = np.where(np.eye(CHOICE_COUNT, dtype=bool), -np.inf, square).max(axis=2)
+            hits = (best <= own * _CLEAR_RATIO).sum(axis=1)
+            # Word overlap may find one of the four: only 25 of 150 changes of tailscale have a rival with a higher
+            # score among 2,500.
+            costs[hits > 1] = _IMPOSSIBLE_COST
+        return costs
+
 
 SetRanks = tuple[tuple[int, ...], ...]
 """Rank of the correct choice by each scorer, in each of the four questions of a set."""
@@ -104,9 +374,8 @@ def easy_questions(
     lines of each repository are found in the changes.
     """
     templates = repository_templates(pulls) if templates is None else templates
-    by_repository: dict[str, list[PullRequest]] = defaultdict(list)
-    for pull in sorted(pulls, key=lambda pull: (pull.repo, pull.merge_order)):
-        by_repository[pull.repo].append(pull)
+    ordered = sorted(pulls, key=lambda pull: (pull.repo, pull.merge_order))
+    by_repository = grouped((pull.repo, pull) for pull in ordered)
     pools = [CandidatePool(members, options.profile) for members in by_repository.values()]
     queries_by_change = {pull.key: change_queries(pull, options, templates) for pull in pulls}
     drawn: dict[EasyTier, list[_DrawnQuestion]] = {}

@@ -7,7 +7,6 @@ Whoever ignores the texts answers the four questions alike, and is right in exac
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -17,6 +16,7 @@ from pydantic import JsonValue
 from caretbench.build.build_models import NO_MODELS, BuildModels, BuildRequest
 from caretbench.errors import DataError, UsageError
 from caretbench.files import read_rows, sha256_json
+from caretbench.grouping import grouped
 from caretbench.problem import Row
 from caretbench.suites.efcb.choices import LETTERS, parse_strictly, remove_reasoning
 from caretbench.suites.efcb.lexical_similarity import tokenize
@@ -89,9 +89,7 @@ class TextSource(NamedTuple):
         # A model that reads its own hints proves nothing about other readers.
         if WRITER_ROLE in roles and set(models.names(WRITER_ROLE)) & set(models.names(CHECKER_ROLE)):
             raise UsageError(f"{models.names(WRITER_ROLE)[0]} cannot check its own texts: name another checker")
-        people: dict[str, list[PeoplesText]] = defaultdict(list)
-        for row in read_rows(path, PeoplesText) if path else ():
-            people[row.problem].append(row)
+        people = grouped((row.problem, row) for row in (read_rows(path, PeoplesText) if path else ()))
         for name, rows in people.items():
             if sorted(row.choice for row in rows) != list(LETTERS):
                 raise DataError(f"{path}: {name} needs one text for each of the choices {', '.join(LETTERS)}")

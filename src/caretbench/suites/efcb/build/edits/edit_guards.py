@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Final
@@ -16,6 +16,7 @@ from caretbench.files import read_packaged_toml
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.efcb.build.edits.patch_parts import collapse_whitespace
 from caretbench.syntax.parser import text_of as text
+from caretbench.syntax.parser import upwards
 from caretbench.syntax.uses.expression_contexts import callee_of, operator_of
 
 
@@ -136,18 +137,10 @@ _COMMUTATIVE: Final = frozenset({"*", "+", "&&", "||", "and", "or", "&", "|", "^
 _LOOPED: Final = re.compile(r"^(for|foreach|enhanced_for|match)\w*")
 
 
-def ancestors(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """Yield the ancestors of a node, innermost first."""
-    around = node.parent
-    while around is not None:
-        yield around
-        around = around.parent
-
-
 def is_text_for_people(node: tree_sitter.Node) -> bool:
     """Return whether a node is part of a log text, an error message, a test title or an annotation."""
     child, kinds = node, node_kinds()
-    for around in ancestors(node):
+    for around in upwards(node.parent):
         if _ANNOTATIONS.search(around.type):
             return True
         # A text within a function that a log call contains, as a callback, is code again.
@@ -177,7 +170,7 @@ def _is_text_argument(call: tree_sitter.Node, child: tree_sitter.Node, node: tre
 def is_compile_time(node: tree_sitter.Node) -> bool:
     """Return whether a node is in the condition of a preprocessor directive."""
     child = node
-    for around in ancestors(node):
+    for around in upwards(node.parent):
         if "preproc" in around.type and child == around.child_by_field_name("condition"):
             return True
         child = around
@@ -190,7 +183,7 @@ def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: s
     Operands of a call are the receiver and the arguments.
     """
     kinds = node_kinds()
-    for around in ancestors(one):
+    for around in upwards(one.parent):
         # The innermost node around both decides; an outer call has both in one argument.
         if not _contains(around, other):
             continue
@@ -200,7 +193,7 @@ def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: s
             or _in_looped_collection(around, one, other)
         ):
             return True
-        for call in (around, *ancestors(around)):
+        for call in (around, *upwards(around.parent)):
             # Calls around a statement do not take the operands of an expression in it.
             if _STATEMENTS.search(call.type):
                 return False
@@ -219,7 +212,7 @@ def _in_commutative_chain(around: tree_sitter.Node, one: tree_sitter.Node, other
     if sign not in _COMMUTATIVE or (sign == "+" and "string" in f"{one.type} {other.type}"):
         return False
     for node in (one, other):
-        for held in ancestors(node):
+        for held in upwards(node.parent):
             if held == around:
                 break
             if held.type not in node_kinds().parentheses and operator_of(held) != sign:

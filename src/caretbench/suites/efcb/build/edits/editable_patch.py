@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import random
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from caretbench.grouping import grouped
 from caretbench.suites.efcb.build.edits.edit_guards import (
     are_asserted_together,
     count_copied_lines,
@@ -82,9 +83,7 @@ class EditablePatch:
 
     def draw_edits(self, generator: random.Random, limit: int) -> list[PatchEdit]:
         """Return at most ``limit`` valid edits, drawn evenly over their kinds, in drawn order."""
-        kinds: dict[str, list[PatchEdit]] = defaultdict(list)
-        for edit in dict.fromkeys(self._possible_edits(generator)):
-            kinds[edit.kind].append(edit)
+        kinds = grouped((edit.kind, edit) for edit in dict.fromkeys(self._possible_edits(generator)))
         for members in kinds.values():
             generator.shuffle(members)
         edits: list[PatchEdit] = []

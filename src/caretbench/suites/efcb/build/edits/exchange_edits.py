@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 import tree_sitter
 
+from caretbench.grouping import grouped
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.efcb.build.edits.edit_guards import (
-    ancestors,
     have_same_meaning,
     is_argument_pair,
     is_framework_function,
@@ -26,6 +26,7 @@ from caretbench.suites.efcb.build.edits.edit_guards import (
 )
 from caretbench.suites.efcb.build.edits.name_uses import ParsedPart, PatchNameUse
 from caretbench.suites.efcb.build.edits.patch_parts import Occurrence, PatchEdit, Replacement, swap_edit
+from caretbench.syntax.parser import upwards
 from caretbench.syntax.uses.declarations import Declaration
 from caretbench.syntax.uses.expression_contexts import callee_of, expression_context, kind_of_value
 from caretbench.syntax.uses.identifiers import naming_style
@@ -43,10 +44,11 @@ _MAX_PAIRS: Final = 20_000
 
 def name_swaps(unit: ParsedPart, refused: Counter[str], generator: random.Random) -> Iterator[PatchEdit]:
     """Yield exchanges of two names in added lines of one hunk and one function."""
-    groups: dict[Hashable, list[PatchNameUse]] = defaultdict(list)
-    for one in unit.editable_uses:
-        if not _is_fixed(one):
-            groups[one.hunk, one.function, one.role, naming_style(one.name)].append(one)
+    groups = grouped(
+        ((one.hunk, one.function, one.role, naming_style(one.name)), one)
+        for one in unit.editable_uses
+        if not _is_fixed(one)
+    )
     for members in groups.values():
         for one, other in draw_pairs(members, _MAX_PAIRS, generator):
             if one.name == other.name or one.entity == other.entity:
@@ -240,7 +242,7 @@ def _is_captured(unit: ParsedPart, one: PatchNameUse, seen: Declaration) -> bool
     if unit.part.grammar != "java" or (seen.role, seen.scope_start, seen.name) not in unit.assigned_entities:
         return False
     inner = unit.kinds.anonymous_functions | unit.kinds.type_bodies
-    return any(around.type in inner and around.start_byte > seen.start for around in ancestors(one.use.expression))
+    return any(around.type in inner and around.start_byte > seen.start for around in upwards(one.use.expression.parent))
 
 
 def _is_fixed(one: PatchNameUse) -> bool:
@@ -312,9 +314,7 @@ def literal_edits(units: list[ParsedPart], refused: Counter[str], generator: ran
     """Yield exchanges and replacements among literals of the same form and context."""
     known = [(unit, one) for unit in units for one in added_literals(unit)]
     occurring = Counter(one.occurrence.text for _, one in known)
-    groups: dict[Hashable, list[tuple[ParsedPart, AddedLiteral]]] = defaultdict(list)
-    for unit, one in known:
-        groups[unit.part.grammar, one.kind, _exchange_context(one)].append((unit, one))
+    groups = grouped(((unit.part.grammar, one.kind, _exchange_context(one)), (unit, one)) for unit, one in known)
     for members in groups.values():
         values = sorted({one.occurrence.text for _, one in members})
         for _, one in members:
@@ -385,5 +385,5 @@ def _is_not_value(node: tree_sitter.Node) -> bool:
         return True
     return any(
         _SKIPPED.search(around.type) or (around.type in kinds.calls and callee_of(around) in ("require", "import"))
-        for around in ancestors(node)
+        for around in upwards(node.parent)
     )

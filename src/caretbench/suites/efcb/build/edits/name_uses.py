@@ -13,10 +13,9 @@ from typing import Final, NamedTuple
 import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.suites.efcb.build.edits.edit_guards import ancestors
 from caretbench.suites.efcb.build.edits.patch_parts import OUTSIDE_PATCH, Occurrence, PatchPart, Replacement
 from caretbench.syntax.analysis_types import Span
-from caretbench.syntax.parser import encode, parse
+from caretbench.syntax.parser import encode, parse, upwards
 from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
 from caretbench.syntax.uses.expression_contexts import (
@@ -163,7 +162,7 @@ class ParsedPart:
         """Return the outermost function around a line of the patch; else the whole text."""
         row = self.part.lines.index(line)
         node = self.root.descendant_for_point_range((row, 0), (row, len(self.part.text.split("\n")[row].encode())))
-        around = [] if node is None else [node, *ancestors(node)]
+        around = [] if node is None else [*upwards(node)]
         outermost = next((one for one in reversed(around) if one.type in self.kinds.functions), None)
         return self.part.text if outermost is None else text(outermost)
 
@@ -182,7 +181,7 @@ class ParsedPart:
         # Of a hunk nobody knows where the function that has the error begins.
         if not self.part.is_whole_file:
             return True
-        around = list(ancestors(node))
+        around = list(upwards(node.parent))
         outermost = next((one for one in reversed(around) if one.type in self.kinds.functions), None)
         return outermost is None or outermost.has_error or any(one.type == "ERROR" for one in around)
 
@@ -396,7 +395,7 @@ def _receiver_of(node: tree_sitter.Node, use: ExpressionUse) -> tree_sitter.Node
 
 def _around(node: tree_sitter.Node, kinds: frozenset[str]) -> int:
     """Return the first byte of the innermost ancestor of some kinds."""
-    return next((around.start_byte for around in ancestors(node) if around.type in kinds), 0)
+    return next((around.start_byte for around in upwards(node.parent) if around.type in kinds), 0)
 
 
 def _row(starts: list[int], position: int) -> int:

@@ -11,7 +11,6 @@ import tree_sitter
 
 from caretbench.languages.node_kinds import NodeKinds, node_kinds
 from caretbench.suites.efcb.build.edits.edit_guards import (
-    ancestors,
     counterpart_functions,
     is_compile_time,
     is_symmetric_call,
@@ -20,6 +19,7 @@ from caretbench.suites.efcb.build.edits.edit_guards import (
 from caretbench.suites.efcb.build.edits.name_uses import ParsedPart
 from caretbench.suites.efcb.build.edits.patch_parts import PatchEdit, Replacement
 from caretbench.syntax.parser import text_of as text
+from caretbench.syntax.parser import upwards, walk
 from caretbench.syntax.uses.expression_contexts import (
     arguments_of,
     callee_of,
@@ -189,7 +189,7 @@ def _returns(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
     named_or_called = kinds.calls | kinds.names | kinds.members
     if value is None or value.type not in named_or_called or _narrows_type(unit, value):
         return
-    function = next((around for around in ancestors(node) if around.type in kinds.functions), None)
+    function = next((around for around in upwards(node.parent) if around.type in kinds.functions), None)
     named = function.child_by_field_name("name") if function is not None else None
     told = next(
         (one.kind for one in unit.declaration_index.all if named is not None and one.start == named.start_byte), ""
@@ -208,7 +208,7 @@ def _null_tests(_unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditPart
 
 def _loop_around(node: tree_sitter.Node, unit: ParsedPart) -> tree_sitter.Node | None:
     """Return the loop that a jump leaves; None if it leaves a switch."""
-    for around in ancestors(node):
+    for around in upwards(node.parent):
         if around.type in unit.kinds.functions or (_SWITCHES.search(around.type) and unit.part.grammar != "python"):
             return None
         if around.type in unit.kinds.loops:
@@ -281,17 +281,10 @@ def _macros(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
 def _name_token(callee: tree_sitter.Node, name: str, call: tree_sitter.Node) -> tree_sitter.Node | None:
     """Return the token of a call's name."""
     held = call.child_by_field_name("arguments")
-    waiting = [callee]
-    token = None
-    while waiting:
-        node = waiting.pop()
-        if held is not None and node.start_byte >= held.start_byte:
-            continue
-        if not node.named_children and text(node) == name:
-            # The last token of the name is the called one: in `open.open()` the first is the receiver.
-            token = node if token is None or node.start_byte > token.start_byte else token
-        waiting.extend(node.named_children)
-    return token
+    nodes = walk(callee, end=held.start_byte if held is not None else callee.end_byte)
+    # The last token of the name is the called one: in `open.open()` the first is the receiver.
+    tokens = [node for node in nodes if node.is_named and not node.named_children and text(node) == name]
+    return max(tokens, key=lambda node: node.start_byte, default=None)
 
 
 def _is_number(unit: ParsedPart, node: tree_sitter.Node) -> bool:
@@ -320,7 +313,7 @@ def _is_condition(unit: ParsedPart, node: tree_sitter.Node) -> bool:
     if unit.part.grammar not in ("python", "javascript", "typescript", "tsx", "ruby"):
         return True
     kinds = unit.kinds
-    for around in ancestors(node):
+    for around in upwards(node.parent):
         if around.type in kinds.binary | kinds.parentheses | kinds.negations:
             continue
         return around.type in kinds.tests | kinds.conditional_expressions | kinds.assertions
@@ -364,7 +357,7 @@ def _shares_names(test: tree_sitter.Node, values: tuple[tree_sitter.Node, ...]) 
 def _selects_value(node: tree_sitter.Node, sides: list[tree_sitter.Node], kinds: NodeKinds) -> bool:
     """Return whether a comparison selects one of its operands, so that both are correct if they are equal."""
     one, other = (re.escape(re.sub(r"\s+", "", text(side))) for side in sides)
-    for around in ancestors(node):
+    for around in upwards(node.parent):
         if around.type in kinds.parentheses | kinds.condition_clauses:
             continue
         if around.type in kinds.conditional_expressions:
