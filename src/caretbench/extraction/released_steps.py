@@ -151,9 +151,9 @@ def trim_as_released(text: str, surroundings: Surroundings) -> str:
     lines = text.split("\n")
     before, after = surroundings.before.split("\n"), surroundings.after.split("\n")
     places: dict[str, int] = {}
-    for place, line in enumerate(map(_collapsed, lines)):
+    for index, line in enumerate(map(_collapsed, lines)):
         if line not in _LONE_BRACKETS:
-            places.setdefault(line, place)
+            places.setdefault(line, index)
     start = next((places[line] + 1 for line in map(_collapsed, reversed(before)) if line in places), 0)
     end = next((places[line] for line in map(_collapsed, after) if line in places), len(lines))
     start, end = _in_order(start, end, len(lines))

@@ -142,7 +142,7 @@ def heat_map(
 
 def model_colour(models: Sequence[str]) -> Spec:
     """Return the encoding of models by colour; with a legend if there are several."""
-    colours = [SERIES[place % len(SERIES)] for place in range(len(models))]
+    colours = [SERIES[index % len(SERIES)] for index in range(len(models))]
     scale = {"domain": list(models), "range": colours}
     return field("model:N", sort=list(models), scale=scale, legend={} if len(models) > 1 else None)
 

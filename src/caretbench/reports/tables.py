@@ -50,7 +50,7 @@ FieldValues = Sequence[FieldValue]
 def table_of(title: str, heads: Sequence[str], rows: Iterable[FieldValues], caption: str = "") -> ReportTable:
     """Return a table; a column is numeric if all its sort keys are numbers."""
     fields = tuple(_with_counts(heads, tuple(map(_field, row))) for row in rows)
-    numeric = tuple(not any(isinstance(row[place].sort, str) for row in fields) for place in range(len(heads)))
+    numeric = tuple(not any(isinstance(row[index].sort, str) for row in fields) for index in range(len(heads)))
     table = ReportTable(title=title, heads=tuple(heads), numeric=numeric, rows=fields, caption=caption)
     return without_empty_columns(table)
 

@@ -72,10 +72,10 @@ class AnswersInMemory:
         """
         if self.model in baselines:
             raise UsageError(f"{self.model!r} is the name of a baseline; give the answers another: name='mine'")
-        known = {problem.id for problem in data.problems}
-        unknown = [identity for identity in self.answers if identity not in known]
+        ids = {problem.id for problem in data.problems}
+        unknown = [identity for identity in self.answers if identity not in ids]
         if unknown:
-            near = get_close_matches(unknown[0], known, n=3) or sorted(known)
+            near = get_close_matches(unknown[0], ids, n=3) or sorted(ids)
             raise UsageError(
                 f"answers: {data.name} has no problem {unknown[0]!r} ({len(unknown)} such ids); ids like it: "
                 f"{_first_ids(near)}; correct the id, or name other data: suites=[{{'name': …, 'data': …}}]"
@@ -226,10 +226,10 @@ class _Recorded:
             )
 
     def _note_passed_over(self, note: Callable[[str], None]) -> None:
-        known = {problem.id for problem in self.benchmark.data.problems}
+        ids = {problem.id for problem in self.benchmark.data.problems}
         for path, identities in self.passed_over.items():
             # A row about a problem that the data do not have is a slip; one that was not selected is none.
-            unknown = [identity for identity in identities if identity not in known]
+            unknown = [identity for identity in identities if identity not in ids]
             if unknown:
                 note(
                     f"{path}: {counted(len(unknown), 'row')} passed over, about problems that "
@@ -246,8 +246,8 @@ class _Recorded:
                 note(f"{path}: samples without an answer: {counts}")
 
     def _remedy(self, seen: Sequence[str]) -> str:
-        known = {problem.id for problem in self.benchmark.data.problems}
-        if known.isdisjoint(seen):
+        ids = {problem.id for problem in self.benchmark.data.problems}
+        if ids.isdisjoint(seen):
             return "name the data that they belong to with --data, or correct the field problem_id"
         return "choose these problems, too, with --select and --limit"
 

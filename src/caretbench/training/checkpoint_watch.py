@@ -147,14 +147,14 @@ def watch(
     """
     runs: dict[str, list[Path]] = {}
     complaints: list[str] = []
-    for place, one in enumerate(checkpoints):
+    for index, one in enumerate(checkpoints):
         model = config.models[0].model_copy(update={"name": one.name, "spec": one.spec})
         own = config.model_copy(update={"models": (model,), "output": output / one.name, "together": True})
         try:
             plan = ResolvedRun.from_config(own, None, check_access)
             complaints += [f"{one.name}: {line}" for line in _complete(one, plan, opener, progress)]
         except CaretBenchError as error:
-            if not place:
+            if not index:
                 raise
             complaints.append(f"{one.name}: {error}")
             continue

@@ -108,7 +108,7 @@ class BenchmarkIndex:
         # Within one benchmark: that several benchmarks hold one function of HumanEval makes it no boilerplate.
         clusters = [(name, problem.cluster) for name, problem in texts.values()]
         numbers = {one: number for number, one in enumerate(dict.fromkeys(clusters))}
-        places = {name: place for place, name in enumerate(self._benchmarks)}
+        places = {name: index for index, name in enumerate(self._benchmarks)}
         benchmark_of = numpy.asarray([places[name] for name, _ in numbers], int)
         cluster_of = numpy.asarray([numbers[one] for one in clusters], int)[self._owners]
         held = numpy.repeat(numpy.arange(len(self._grams)), counts)

@@ -79,10 +79,10 @@ def _bare(text: str) -> str:
 def _belong_together(text: str) -> bool:
     """Return whether the last bracket closes the first one."""
     depth = 0
-    for place, mark in enumerate(text):
+    for index, mark in enumerate(text):
         depth += (mark == "(") - (mark == ")")
         if depth == 0:
-            return place == len(text) - 1
+            return index == len(text) - 1
     return False
 
 

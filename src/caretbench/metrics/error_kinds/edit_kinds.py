@@ -111,7 +111,7 @@ def _replaced(compared: ComparedAnswer) -> Iterator[tuple[Token, Token]]:
     kinds = [[_kind(token) for token in structure.tokens] for structure in compared.structures]
     places: Iterable[tuple[int, int]]
     if kinds[0] == kinds[1]:
-        places = ((place, place) for place in range(len(kinds[0])) if answered.words[place] != expected.words[place])
+        places = ((index, index) for index in range(len(kinds[0])) if answered.words[index] != expected.words[index])
     elif Indel.normalized_similarity(answered.words, expected.words) >= _ALIKE:
         places = _aligned(answered.words, expected.words)
     else:

@@ -60,7 +60,7 @@ class PersonQueue:
         self._kinds = kinds
         # Each person has another order, so that tiredness and practice fall on different items.
         ordered = sorted(kinds, key=lambda item: (kinds[item] != "warm_up", rank(seed, "order", person, item)))
-        self._places = {item: place for place, item in enumerate(ordered)}
+        self._places = {item: index for index, item in enumerate(ordered)}
         self._items = ordered
         self._draw = (repeats, seed, "twice", person)
         self._drawn: dict[str, bool] = {}

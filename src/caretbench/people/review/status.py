@@ -209,7 +209,7 @@ def _columns(answers: Answers) -> list[list[Rating | None]]:
     """Return ratings in rows of equal length; which person gave one does not matter for the coefficients."""
     most = max((len(given) for given in answers.values()), default=0)
     given = [list(by_person.values()) for by_person in answers.values()]
-    return [[values[place] if place < len(values) else None for values in given] for place in range(most)]
+    return [[values[index] if index < len(values) else None for values in given] for index in range(most)]
 
 
 def _number(value: float | None) -> str:

@@ -73,8 +73,8 @@ class EventTable:
         self._failures = array("I")
         self._examined = array("B")
         # One bit for each error kind, so that an event's set of failures is one number of four bytes.
-        self._bits = {name: 1 << place for place, name in enumerate(edit_kind_names())}
-        self._outcome_codes: Mapping[str, int] = {name: place for place, name in enumerate(COUNTED_OUTCOMES)}
+        self._bits = {name: 1 << index for index, name in enumerate(edit_kind_names())}
+        self._outcome_codes: Mapping[str, int] = {name: index for index, name in enumerate(COUNTED_OUTCOMES)}
         self._secrets = array("B")
 
     def __len__(self) -> int:

@@ -152,9 +152,9 @@ def manifest_facts(manifest: Mapping[str, Any], path: str = "") -> Iterator[tupl
         if isinstance(value, Mapping):
             yield from manifest_facts(value, f"{path}{name}.")
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-            for place, item in enumerate(value):
+            for index, item in enumerate(value):
                 entry = item if isinstance(item, Mapping) else {"": item}
-                yield from manifest_facts(entry, f"{path}{name}[{place}].")
+                yield from manifest_facts(entry, f"{path}{name}[{index}].")
         else:
             text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
             yield f"{path}{name}".rstrip("."), text

@@ -174,7 +174,7 @@ def _colour(encoding: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], lege
     """Return the encoding of names by colour without a legend; add its names to ``legend`` if it shall have one."""
     scale = encoding.get("scale") or {}
     names = scale.get("domain") or list(_legend_names(rows, str(encoding["field"])))
-    colours = scale.get("range") or [SERIES[place % len(SERIES)] for place in range(len(names))]
+    colours = scale.get("range") or [SERIES[index % len(SERIES)] for index in range(len(names))]
     if "legend" not in encoding or encoding["legend"] is not None:
         legend |= dict(zip(map(str, names), colours, strict=False))
     return {**encoding, "legend": None, "scale": {**scale, "domain": names, "range": colours}}

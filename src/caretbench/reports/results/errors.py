@@ -94,7 +94,7 @@ class _PartCounts:
         """Return the counts with the labels of the part."""
         ours = self.outcomes.pop(OURS, 0)
         labels = {name: value for name, value in zip(_PARTS, values, strict=True) if value}
-        order = {name: place for place, name in enumerate(error_kind_names())}
+        order = {name: index for index, name in enumerate(error_kind_names())}
         return ErrorPart(
             labels=labels,
             counts=dict(sorted(self.outcomes.items())),

@@ -76,11 +76,11 @@ def main_table(columns: Sequence[Column]) -> ReportTable:
 def _column_parts(columns: Sequence[Column]) -> Iterator[tuple[Column, Column | ColumnPart]]:
     """Yield each column with its numbers; where the suite keeps parts apart, part by part."""
     yield from ((column, column) for column in columns if not column.parts)
-    for place in range(max(len(column.parts) for column in columns)):
+    for index in range(max(len(column.parts) for column in columns)):
         yield from (
-            (column, column.parts[place])
+            (column, column.parts[index])
             for column in columns
-            if place < len(column.parts) and column.parts[place].overall.pass_at
+            if index < len(column.parts) and column.parts[index].overall.pass_at
         )
 
 

@@ -34,8 +34,8 @@ class SuiteTablesSection(Section):
         tables = self.blocks(shown)
         source = ReportSource(shown.run, suite=suite_of_run(shown.summary.suite))
         charts = [
-            Chart(f"suite-{place}", title, finished_spec(dict(spec), {"step": 20}, title))
-            for place, (title, spec) in enumerate(source.suite_charts)
+            Chart(f"suite-{index}", title, finished_spec(dict(spec), {"step": 20}, title))
+            for index, (title, spec) in enumerate(source.suite_charts)
         ]
         if not (tables or charts):
             return None
@@ -70,7 +70,7 @@ def _beside(cell: str, every: str) -> str:
 def suite_table(entry: SuiteTable, baselines: Collection[str] = ()) -> ReportTable:
     """Return a suite's table as a report table; the names of baselines are marked."""
     parts = [[text.partition("\n")[::2] for text in row] for row in entry.rows]
-    numeric = [all(_numeric(row[place][0]) for row in parts) for place in range(len(entry.columns))]
+    numeric = [all(_numeric(row[index][0]) for row in parts) for index in range(len(entry.columns))]
     rows = tuple(
         tuple(
             number_field(_number(text), text, note)

@@ -157,14 +157,14 @@ def suite_settings(
         UsageError: some problems of a suite are questions, and others are not.
     """
     first = next(other for other in models if other.name == model.name)
-    for place, benchmark in enumerate(benchmarks):
+    for index, benchmark in enumerate(benchmarks):
         instructed = model.instruction is not None and _fits_mode(benchmark, model.instruction)
         # Every mode would ask the same prompt and pay for it.
         if not instructed and model.instruction != first.instruction:
             continue
         questions = asks_questions(benchmark)
         yield SuiteSettings(
-            place=place,
+            place=index,
             questions=questions,
             prompt=benchmark.prompt or _own_prompt(model, questions=questions, benchmarks=benchmarks),
             context=suite_context([benchmark.suite], model.context) if _has_context(benchmark, model) else None,

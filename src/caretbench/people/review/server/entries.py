@@ -363,7 +363,7 @@ def _choices(question: ReviewQuestion, choices: int) -> list[Choice]:
             for number in question.numbers
         ]
     if question.kind == "problem_choice":
-        return [Choice(str(place), LETTERS[place], str(place + 1)) for place in range(min(choices, MAX_CHOICES))]
+        return [Choice(str(index), LETTERS[index], str(index + 1)) for index in range(min(choices, MAX_CHOICES))]
     return [Choice(option.value, option.text, option.key, option.needs_note) for option in question.options]
 
 

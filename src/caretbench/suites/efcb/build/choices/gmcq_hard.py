@@ -237,7 +237,7 @@ def four_text_questions(item: ChoiceItem, texts_of_set: SetTexts, digits: str, s
     places = balanced_positions(dict.fromkeys(VERSION_NAMES, group), seed, f"{TASK} {group}")
     asked = []
     for number, (version, text) in enumerate(zip(VERSION_NAMES, texts_of_set.texts, strict=True)):
-        others = [choice for place, choice in enumerate(item.choices) if place != number]
+        others = [choice for index, choice in enumerate(item.choices) if index != number]
         seeded_random(seed, f"{TASK} order {version}", group).shuffle(others)
         choices = insert_choice(item.choices[number], others, places[version])
         queries = (Query("written", text),)
