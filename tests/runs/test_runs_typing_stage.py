@@ -10,7 +10,7 @@ import pytest
 from caretbench.errors import UsageError
 from caretbench.metrics.typing_sessions import Trigger, TypedText, replay
 from caretbench.models import FillPrompt, ModelRequest, TextPrompt
-from caretbench.problem import Problem
+from caretbench.problem import Problem, Usage
 from caretbench.prompts.registry import FillStrategy, LeftToRightStrategy
 from caretbench.runs.generate import GenerationStage, ModelUnderTest, stored_cost
 from caretbench.runs.plans.config import RunConfig
@@ -32,7 +32,7 @@ def scripted(problems: list[Problem], answer: ScriptedModel, **fields: Any) -> M
 
 def distinct(number: int) -> list[Problem]:
     """Return problems of which no caret is behind typed text of another one."""
-    return [*{one.caret.prefix[:200] + one.caret.suffix[:200]: one for one in human_problems(60)}.values()][:number]
+    return [*{one.caret.prefix[:200] + one.caret.suffix[:200]: one for one in human_problems(200)}.values()][:number]
 
 
 def run(folder: Path, problems: list[Problem], model: ModelUnderTest, trigger: Trigger = "token", **limit: Any) -> Any:
@@ -106,14 +106,17 @@ def test_bounds_are_those_of_a_perfect_model_and_of_one_that_is_never_right(tmp_
         assert (after.stored, after.most.requests, before.expected) == (answered, 0, None)
 
 
-def test_a_pilot_of_twenty_estimates_the_requests_within_a_fifth(tmp_path: Path) -> None:
+def test_a_pilot_of_twenty_estimates_requests_and_cost_within_a_fifth(tmp_path: Path) -> None:
     problems = distinct(60)
-    model = scripted(problems, unknown_tokens(0.2))
+    price = Price(input_per_million=1000, output_per_million=1000)  # $0.11 for each answer below
+    model = scripted(problems, unknown_tokens(0.2), price=price)
+    model.client.usage = Usage(input_tokens=100, output_tokens=10)  # type: ignore[attr-defined]
     run(tmp_path, problems[::3], model)
-    found = typing_forecast(model, problems, RunFolder(tmp_path), "token")
-    assert found.expected is not None
-    asked = run(tmp_path, problems, model).answered
-    assert found.expected.requests == pytest.approx(asked, rel=0.2)
+    pilot = typing_forecast(model, problems, RunFolder(tmp_path), "token")
+    assert pilot.expected is not None
+    tally = run(tmp_path, problems, model)
+    assert pilot.expected.requests == pytest.approx(tally.answered, rel=0.2)
+    assert pilot.expected.cost == pytest.approx(0.11 * tally.answered, rel=0.2)
 
 
 def test_references_that_nobody_typed_are_refused() -> None:

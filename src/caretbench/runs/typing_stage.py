@@ -31,17 +31,20 @@ def typed_problems(problems: Iterable[Problem]) -> list[Problem]:
 
 @dataclass
 class TypedModelAnswers:
-    """Answers of one model at each position, without fences and prose, by problem; and its latencies in seconds."""
+    """Answers of one model at each position, by problem; seconds and US dollars of each behind typed text."""
 
     answers: dict[str, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
     seconds: list[float] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
 
     def add(self, problem: Problem, row: Completion) -> None:
         """Add the answer of a row, without fences and prose, and not cut."""
         caret = problem.caret
         typed = caret.model_copy(update={"prefix": caret.prefix + problem.reference[: row.at]})
         self.answers[problem.id][row.at] = get_policy("clean").apply(row.text or "", typed).text
-        self.seconds += [row.latency.last_s] if row.at and row.latency else []
+        if row.at:
+            self.seconds += [row.latency.last_s] if row.latency else []
+            self.costs += [] if row.cost is None else [row.cost]
 
 
 def typed_answers(folder: RunFolder, problems: Iterable[Problem]) -> dict[tuple[str, str], TypedModelAnswers]:
@@ -177,18 +180,21 @@ def typing_forecast(
     finished = [row for row in rows if row.finished]
     second = fmean(known.seconds) if known.seconds else None
 
-    def to_come(share: float) -> RequestsToCome:
+    def to_come(share: float, each: float | None = None) -> RequestsToCome:
         number = sum(row.to_come(share) for row in rows)
         tokens = round(sum(row.to_come(share) * row.tokens for row in rows))
         price = tested_model.price
         cost = None if price is None else price.token_cost(tokens, round(number * TYPED_TOKENS))
+        cost = cost if each is None else number * each
         return RequestsToCome(round(number), tokens, cost, None if second is None else number * second)
 
     room = max(1, sum(row.most - row.least for row in finished))
     needed = sum(row.stored - row.least for row in finished) / room
     return TypingForecast(
         tested_model.name, str(folder.path), len(rows), len(finished), sum(row.stored for row in rows),
-        least=to_come(0), most=to_come(1), expected=to_come(needed) if finished else None,
+        least=to_come(0), most=to_come(1),
+        # By what answers cost: those of a line had 7 tokens of 48 in a trial.
+        expected=to_come(needed, fmean(known.costs) if known.costs else None) if finished else None,
     )  # fmt: skip
 
 
