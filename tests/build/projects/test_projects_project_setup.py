@@ -486,7 +486,8 @@ harness = false
     assert command is not None
     subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, check=True)
     reduced = tomllib.loads((tmp_path / "Cargo.toml").read_text())
-    assert reduced["features"] == {"default": ["std", "fast"], "std": ["ryu/std"], "fast": ["dep:ryu"], "more": ["std"]}
+    features = {"default": ["std", "fast"], "std": ["ryu/std"], "fast": ["dep:ryu"], "more": ["std"]}
+    assert reduced["features"] == {**features, "serde": []}
     assert reduced["dependencies"] == {"ryu": {"version": "1", "optional": True}}
     assert reduced["dev-dependencies"] == {"quick-check": "1"}
     assert reduced["bench"] == [{"name": "speed", "harness": False}]
@@ -494,5 +495,9 @@ harness = false
     step = next_setup([SetupStep("", command, fault)], snapshot(tmp_path / "again", files), ["rust"])
     assert step is not None
     assert step.command == f"{command} && mkdir -p .cargo && cargo vendor .deps/vendor > .cargo/config.toml"
+    old = {"cargo test": "error: package `shop v0.1.0` cannot be built because it requires rustc 1.68 or newer, while"}
+    assert "a Rust older than 1.68: rustup's is used where" in with_setup_hint(
+        old, snapshot(tmp_path / "old", files), ["rust"], (), None
+    )
     bare = {**files, "Cargo.toml": "[package]\nname = 'shop'\n[dev-dependencies]\nquick-check = '1'\n"}
     assert setup_command(snapshot(tmp_path / "bare", bare), ["rust"]) is None

@@ -41,6 +41,8 @@ _GO_WITHOUT_MODULE: Final = "go 1.18"
 """Version for a project older than modules: with a later one loops mean something else."""
 _VENDOR: Final = "mkdir -p .cargo && cargo vendor .deps/vendor > .cargo/config.toml"
 _NO_CRATE: Final = re.compile(r"no matching package named|failed to (?:get|load source for) |missing_dependency")
+_RUST_IS_OLD: Final = re.compile(r"requires rustc (\d[\d.]*) or newer")
+_READABLE_RUST: Final = "cp -r $(rustc --print sysroot) /opt/rust && export PATH=/opt/rust/bin:$PATH"
 _DEPENDENCIES: Final = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
@@ -94,6 +96,17 @@ def vendored_command(fault: str, named: str | None) -> str | None:
     return " && ".join(part for part in (named, _VENDOR) if part) if _NO_CRATE.search(fault) else None
 
 
+def newer_rust_message(message: str) -> str:
+    """Return what a crate needs that refuses the Rust that programs see here; "" for another fault."""
+    needed = _RUST_IS_OLD.search(message)
+    if needed is None:
+        return ""
+    return (
+        f"tests run with a Rust older than {needed[1]}: rustup's is used where other users may read it: "
+        f"`{_READABLE_RUST}`, then the same command"
+    )
+
+
 def _reduced(snapshot: Snapshot) -> str | None:
     manifest = dict[str, Any](read_toml(snapshot, "Cargo.toml"))
     if "package" not in manifest or "workspace" in manifest:
@@ -111,6 +124,9 @@ def _reduced(snapshot: Snapshot) -> str | None:
         dropped |= _drop_optional(table, enabled)
     for feature, parts in features.items():
         features[feature] = [one for one in parts if one in features or _crate(one) not in dropped]
+    # rustc warns of a cfg whose feature nobody declares, and some crates deny warnings.
+    if dropped:
+        manifest["features"] = {**{name: [] for name in sorted(dropped)}, **features}
     after = _toml(manifest)
     return after if after != before else None
 

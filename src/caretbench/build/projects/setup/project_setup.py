@@ -328,6 +328,8 @@ def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> lis
         offers.append(cpp_packages_message(message))
     if "python" in languages:
         offers.append(python_fault(snapshot))
+    if "rust" in languages:
+        offers.append(go_and_rust.newer_rust_message(message))
     if "java" in languages:
         listed = (name for names in _ABSENT_PACKAGES.findall(message) for name in names.split(", "))
         packages = [name for name in listed if _JAVA_PACKAGE.fullmatch(name)]
