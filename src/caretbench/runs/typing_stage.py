@@ -59,12 +59,12 @@ def typed_answers(folder: RunFolder, problems: Iterable[Problem]) -> dict[tuple[
 def _answers_of_models(
     folder: RunFolder, problems: Iterable[Problem]
 ) -> defaultdict[tuple[str, str], TypedModelAnswers]:
-    known = {problem.id: problem for problem in problems}
-    found: defaultdict[tuple[str, str], TypedModelAnswers] = defaultdict(TypedModelAnswers)
+    by_id = {problem.id: problem for problem in problems}
+    models: defaultdict[tuple[str, str], TypedModelAnswers] = defaultdict(TypedModelAnswers)
     for row in folder.all_completions():
-        if row.sample == 0 and row.problem_id in known:
-            found[row.model, row.parameters].add(known[row.problem_id], row)
-    return found
+        if row.sample == 0 and row.problem_id in by_id:
+            models[row.model, row.parameters].add(by_id[row.problem_id], row)
+    return models
 
 
 class TypingStage(GenerationStage):
@@ -96,8 +96,8 @@ class TypingStage(GenerationStage):
                 group = started[start : start + tested_model.connections]
                 windows: dict[str, Caret] = {}
                 while group and not stage.tally.stop_reason:
-                    found = ((problem, self.missing_position(problem, known)) for problem in group)
-                    places = [(problem, at) for problem, at in found if at is not None]
+                    missing = ((problem, self.missing_position(problem, known)) for problem in group)
+                    places = [(problem, at) for problem, at in missing if at is not None]
                     stage.tally.requested += len(places)
                     stage.ask(iter([_pending(tested_model, problem, at, windows) for problem, at in places]))
                     # Without those whose request failed.
