@@ -81,17 +81,17 @@ def _fits(languages: Collection[str], command: str, lacking: str, commits: str) 
         yield Fit(suite, False, f"a model must write its problems: caretbench build {suite} --help")
 
 
-def write_files(root: Path, found: Survey) -> tuple[list[str], list[str]]:
+def write_files(root: Path, facts: Survey) -> tuple[list[str], list[str]]:
     """Write the files of a bench that are not there; return the paths of those, and of those that were.
 
     Raises:
         DataError: no suite fits.
     """
-    if not found.suites:
-        raise DataError(f"{root}: no suite fits; {found.fits[0].suite}: {found.fits[0].why}")
+    if not facts.suites:
+        raise DataError(f"{root}: no suite fits; {facts.fits[0].suite}: {facts.fits[0].why}")
     settings, place = _template(SETTINGS_FILE), root.resolve()
-    values = {"name": place.name, "licence": found.licence or "MIT", "command": found.command or "make test"}
-    values |= {"suites": str([*found.suites]).replace("'", '"'), "root": str(place)}
+    values = {"name": place.name, "licence": facts.licence or "MIT", "command": facts.command or "make test"}
+    values |= {"suites": str([*facts.suites]).replace("'", '"'), "root": str(place)}
     for name, value in values.items():
         settings = settings.replace("{" + name + "}", value.replace("\n", " "))
     texts = {SETTINGS_FILE: settings, **{path: _template(name) for name, path in _WORKFLOWS.items()}}
@@ -107,11 +107,11 @@ def _template(name: str) -> str:
     return (resources.files("caretbench.bench") / "templates" / name).read_text("utf-8")
 
 
-def cost_line(root: Path, found: Survey) -> str:
+def cost_line(root: Path, facts: Survey) -> str:
     """Return what one bench asks of each model, about."""
     settings = bench_settings(root)
-    number = settings.problems * len({*found.suites} & {*settings.suites})
+    number = settings.problems * len({*facts.suites} & {*settings.suites})
     return (
-        f"a bench asks each model about {number} problems: some {number * found.prompt_tokens:,} tokens in (the median "
-        f"file has {found.prompt_tokens:,}), at most {number * settings.max_tokens:,} out; {STATE}/ holds its files"
+        f"a bench asks each model about {number} problems: some {number * facts.prompt_tokens:,} tokens in (the median "
+        f"file has {facts.prompt_tokens:,}), at most {number * settings.max_tokens:,} out; {STATE}/ holds its files"
     )

@@ -102,14 +102,14 @@ def _trace(tree: tree_sitter.Tree) -> list[tuple[bool, str]]:
     return trace
 
 
-def _unmatched(expected: list[tuple[bool, str]], found: list[tuple[bool, str]]) -> int | None:
+def _unmatched(expected: list[tuple[bool, str]], actual: list[tuple[bool, str]]) -> int | None:
     """Return the length of ``expected`` without what both have at their beginnings and at their ends; None if longer.
 
     Both ends are counted on their own, as released: it is below zero where they overlap.
     """
-    if len(expected) > len(found):
+    if len(expected) > len(actual):
         return None
-    return len(expected) - _equal(expected, found) - _equal(reversed(expected), reversed(found))
+    return len(expected) - _equal(expected, actual) - _equal(reversed(expected), reversed(actual))
 
 
 def _equal(first: Iterable[object], second: Iterable[object]) -> int:

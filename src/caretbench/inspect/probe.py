@@ -168,8 +168,8 @@ _WARNINGS: Mapping[Verdict, str] = {
 }
 
 
-def _describe_flag(found: bool | None, yes: str, no: str) -> str:
-    return "not known" if found is None else yes if found else no
+def _describe_flag(flag: bool | None, yes: str, no: str) -> str:
+    return "not known" if flag is None else yes if flag else no
 
 
 def _quote(text: str | None) -> str:

@@ -89,9 +89,9 @@ def _field(cell: FieldValue) -> TableField:
     return text_field(cell) if isinstance(cell, str) else number_field(cell)
 
 
-def existing_tables(found: Iterable[ReportTable | None]) -> list[ReportTable]:
+def existing_tables(tables: Iterable[ReportTable | None]) -> list[ReportTable]:
     """Return the tables that are not None."""
-    return [table for table in found if table is not None]
+    return [table for table in tables if table is not None]
 
 
 def percent(value: float | None, digits: int = 1) -> str:

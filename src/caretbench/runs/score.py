@@ -475,7 +475,7 @@ class ScoringStage:
         )
 
     def _execution_row(
-        self, completion: AnyCompletion, counted_result: verdicts.CountedResult, found: tuple[str, ...] = ()
+        self, completion: AnyCompletion, counted_result: verdicts.CountedResult, flags: tuple[str, ...] = ()
     ) -> Score:
         result, counted = counted_result
         return self._row(
@@ -484,7 +484,7 @@ class ScoringStage:
             counted=counted,
             outcome=result.status.value,
             values={"passed": float(result.status is Status.PASSED)} if counted else {},
-            details=verdicts.execution_details(result, found),
+            details=verdicts.execution_details(result, flags),
         )
 
 

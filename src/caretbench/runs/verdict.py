@@ -219,8 +219,8 @@ def answer_flags(
     return tuple(flags)
 
 
-def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> dict[str, JsonValue]:
-    """Return the details shown next to a verdict; ``found`` are the flags of the answer."""
+def execution_details(result: ExecutionResult, flags: tuple[str, ...] = ()) -> dict[str, JsonValue]:
+    """Return the details shown next to a verdict; ``flags`` are those of the answer."""
     details: dict[str, JsonValue] = {
         "compile_s": round(result.compile_s, 4),
         "run_s": round(result.run_s, 4),
@@ -244,8 +244,8 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
         stderr: "" if passed else result.stderr.text[-_SHOWN_CHARACTERS:],
         "isolation": result.isolation.level if result.isolation else None,
         "tests": result.tests.model_dump(mode="json") if result.tests else None,
-        "flags": list(found),
-        "scan": SCAN_VERSION if found else None,
+        "flags": list(flags),
+        "scan": SCAN_VERSION if flags else None,
     }
     return details | {name: value for name, value in optional.items() if value}
 

@@ -72,12 +72,12 @@ def configured_repositories(environment: Mapping[str, str]) -> MavenRepositories
     return MavenRepositories(tuple(mirrors.values()), repositories)
 
 
-def settings_file(found: MavenRepositories) -> str:
+def settings_file(maven: MavenRepositories) -> str:
     """Return the text of a ``settings.xml`` with these repositories."""
     mirrors = "".join(
-        _element("mirror", {"id": one.identity, "mirrorOf": one.mirror_of, "url": one.url}) for one in found.mirrors
+        _element("mirror", {"id": one.identity, "mirrorOf": one.mirror_of, "url": one.url}) for one in maven.mirrors
     )
-    listed = tuple({"id": identity, "url": url} for identity, url in found.repositories.items())
+    listed = tuple({"id": identity, "url": url} for identity, url in maven.repositories.items())
     return (
         f"<settings><mirrors>{mirrors}</mirrors><profiles><profile><id>configured</id>"
         f"<repositories>{_all('repository', listed)}</repositories>"

@@ -123,11 +123,11 @@ def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str]
     return IndexPolicy(hosts=(*index_hosts.values(), *public_index_hosts()), settings=kept_settings)
 
 
-def _add(found: dict[str, IndexHost], parts: SplitResult, about: str) -> None:
+def _add(hosts: dict[str, IndexHost], parts: SplitResult, about: str) -> None:
     name = str(parts.hostname)
     port = parts.port or _DEFAULT_PORTS[parts.scheme]
-    ports = {*(found[name].ports if name in found else ()), port}
-    found[name] = IndexHost(name=name, ports=tuple(sorted(ports)), about=about, trusted=True)
+    ports = {*(hosts[name].ports if name in hosts else ()), port}
+    hosts[name] = IndexHost(name=name, ports=tuple(sorted(ports)), about=about, trusted=True)
 
 
 def index_address(name: str, port: int, scheme: str = "") -> str:

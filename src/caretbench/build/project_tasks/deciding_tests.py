@@ -122,20 +122,20 @@ class TrialOfTests:
         return tuple(name for name in others if name in kept)
 
     def _cover(
-        self, found: dict[str, None], tests: Sequence[str], kinds: Collection[_Kind], times: _SuiteTimes, most_s: float
+        self, kept: dict[str, None], tests: Sequence[str], kinds: Collection[_Kind], times: _SuiteTimes, most_s: float
     ) -> None:
-        """Add tests to ``found`` until they fail all wrong answers of some kinds, those that fail most for their time.
+        """Add tests to ``kept`` until they fail all wrong answers of some kinds, those that fail most for their time.
 
         Tests that would take more than ``most_s`` together are passed over.
         """
         waiting = [set(failing) & set(tests) for kind, failing in self.kills if kind in kinds]
-        while len(found) < MAX_TESTS:
-            waiting = [failing for failing in waiting if failing and not failing & found.keys()]
-            left_s = most_s - times.cost(found)
+        while len(kept) < MAX_TESTS:
+            waiting = [failing for failing in waiting if failing and not failing & kept.keys()]
+            left_s = most_s - times.cost(kept)
             counts = Counter(name for failing in waiting for name in failing if times.cost([name]) <= left_s)
             if not counts:
                 return
-            found[min(counts, key=lambda name: (-counts[name] / times.cost([name]), tests.index(name)))] = None
+            kept[min(counts, key=lambda name: (-counts[name] / times.cost([name]), tests.index(name)))] = None
 
     def labels(self, chosen: Sequence[str]) -> dict[str, Label]:
         """Return the labels that say what the chosen tests notice; empty: all tests."""

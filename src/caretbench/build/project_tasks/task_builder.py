@@ -293,11 +293,11 @@ class TaskBuilder:
         name: str,
         settings: ProjectSettings,
         analysed: AnalysedProject,
-        found: _Found,
+        mined: _Found,
         tested: ProjectWithTests,
         budget_s: float,
     ) -> _Mined:
-        miner, rejected, paths = found
+        miner, rejected, paths = mined
         project, _, runs, _ = tested.prepared
         problems: list[Problem] = []
         lines = dict.fromkeys(analysed.mined, 0)

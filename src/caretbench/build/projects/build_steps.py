@@ -114,9 +114,9 @@ class BuildSteps:
             return _CHECK.validate_json(text) if text is not None else None
         return None
 
-    def store_check(self, command: str, found: ProjectCheck) -> None:
+    def store_check(self, command: str, check: ProjectCheck) -> None:
         """Store the result of the project's own tests under a command."""
-        plain = found._replace(failing_tests=dict(found.failing_tests))  # a view cannot be written
+        plain = check._replace(failing_tests=dict(check.failing_tests))  # a view cannot be written
         self.store(_CHECK.dump_json(plain).decode(), "check", command)
 
     def remove(self) -> None:

@@ -155,19 +155,19 @@ def _failed_and_passed(result: WorkspaceResult) -> tuple[dict[str, str], int]:
     return failed, sum(one.outcome == "passed" for one in outcomes.values()) or counted
 
 
-def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, ...]) -> ProjectCheck:
+def _prepared(engine: WorkspaceEngine, check: ProjectCheck, prepare: tuple[str, ...]) -> ProjectCheck:
     """Return the check with the preparing command, if all tests pass with it too.
 
     Limits leave time for a full rebuild, which an answer can cause.
     """
-    request = found.request.model_copy(update={"prepare": prepare, "id": "project prepared"})
+    request = check.request.model_copy(update={"prepare": prepare, "id": "project prepared"})
     [result] = engine.submit([request])
     if result.status is not Status.PASSED:
-        return found
+        return check
     # An answer can change a file that everything includes, so part of a full build's time stays allowed.
-    cpu_s = min(found.cpu_s, max(_REBUILD_SHARE * found.cpu_s, result.cpu_s))
+    cpu_s = min(check.cpu_s, max(_REBUILD_SHARE * check.cpu_s, result.cpu_s))
     limits = limits_from_cpu_time(cpu_s, min_s=_MIN_CPU_S, min_limits=request.limits)
-    return found._replace(request=request.model_copy(update={"limits": limits}), cpu_s=cpu_s)
+    return check._replace(request=request.model_copy(update={"limits": limits}), cpu_s=cpu_s)
 
 
 def _without_flaky(

@@ -242,8 +242,8 @@ class StreamReader:
         """Process the end of the stream."""
         self._assemble(self._splitter.close())
 
-    def _assemble(self, found: Iterator[bytes]) -> None:
-        for data in found:
+    def _assemble(self, pieces: Iterator[bytes]) -> None:
+        for data in pieces:
             if self._shape.stream == "sse" and data.strip() == END:
                 self._assembly.end()
             # Servers may send more lines behind `[DONE]`, usage for example: no part of the answer.

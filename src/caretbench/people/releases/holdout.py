@@ -288,13 +288,13 @@ def _against_others(model: str, rates: Mapping[str, Mapping[str, _Rate]]) -> dic
     }
 
 
-def _on_both(found: Collection[str], held: Collection[str]) -> bool:
-    number = sum(name in held for name in found)
-    return 0 < number < len(found)
+def _on_both(ids: Collection[str], held: Collection[str]) -> bool:
+    number = sum(name in held for name in ids)
+    return 0 < number < len(ids)
 
 
-def _compared(found: Mapping[str, _Rate], held: Collection[str], seed: int) -> GroupDifference:
-    values = [GroupedValue(one.rate, name not in held, one.cell, one.cluster) for name, one in sorted(found.items())]
+def _compared(rates: Mapping[str, _Rate], held: Collection[str], seed: int) -> GroupDifference:
+    values = [GroupedValue(one.rate, name not in held, one.cell, one.cluster) for name, one in sorted(rates.items())]
     try:
         return compare_groups(values, seed=seed)
     except ValueError as error:

@@ -155,14 +155,14 @@ def _undecided(sides: tuple[int, int], probe: Probe) -> str:
     return f"cannot be decided: {shown}, {MIN_PROJECTS} a side are needed"
 
 
-def _decided(row: MemoryRow, found: _Found) -> MemoryRow:
-    known = not math.isnan(found.interval.low)
+def _decided(row: MemoryRow, outcome: _Found) -> MemoryRow:
+    known = not math.isnan(outcome.interval.low)
     update = {
-        "problems": found.problems,
-        "difference": found.difference,
-        "low": found.interval.low if known else None,
-        "high": found.interval.high if known else None,
-        "p_value": found.p_value,
+        "problems": outcome.problems,
+        "difference": outcome.difference,
+        "low": outcome.interval.low if known else None,
+        "high": outcome.interval.high if known else None,
+        "p_value": outcome.p_value,
         "verdict": "",
     }
     return row.model_copy(update=update)

@@ -152,9 +152,9 @@ def _discordant(rates: Floats, own: NDArray[np.bool_], scenarios: NDArray[np.int
     return sums
 
 
-def _estimates(found: Mapping[KeyT, Sequence[_Side]], seed: int) -> dict[KeyT, BiasEstimate]:
+def _estimates(by_model: Mapping[KeyT, Sequence[_Side]], seed: int) -> dict[KeyT, BiasEstimate]:
     """Return the bias of each entry that some scenario tells of, with p values for all of them together."""
-    present = {key: kept for key, sides in found.items() if (kept := [one for one in sides if one[0].present.any()])}
+    present = {key: kept for key, sides in by_model.items() if (kept := [one for one in sides if one[0].present.any()])}
     gains = [_mean_gains(sides) for sides in present.values()]
     points = compare_family(gains, seed=seed)
     odds = with_holm([_log_odds(sides, one.n) for sides, one in zip(present.values(), points, strict=True)])

@@ -125,28 +125,28 @@ class StrengthsSection(Section):
         ]
 
 
-def _adjusted(found: ModelStrengths) -> str:
+def _adjusted(strengths: ModelStrengths) -> str:
     """Return the note on the families of tests."""
-    number = len(found.tests) + len(found.contrasts)
+    number = len(strengths.tests) + len(strengths.contrasts)
     return (
-        f"{number} tests and contrasts of {found.model}. Each p value is for the tests in brackets: passes, parts, "
+        f"{number} tests and contrasts of {strengths.model}. Each p value is for the tests in brackets: passes, parts, "
         "similarities and kinds of answers by max-T, contrasts by Holm. A sentence needs a test that finds something."
     )
 
 
-def _tables(found: ModelStrengths) -> list[ReportTable]:
-    tables, adjusted = [], " ".join(found.notes)
-    if found.overall:
-        tables.append(_part_table("Against the field, overall", found.overall, adjusted))
-    if found.passes:
-        tables.append(_part_table("Against the field, passes by part", found.passes, adjusted))
-    if found.contrasts:
-        tables.append(_contrast_table(found.passes, adjusted))
-    if found.similarity:
-        tables.append(_part_table("Against the field, similarity (cosine) by part", found.similarity, adjusted))
-    if found.answers:
-        tables.append(_answer_table(found.answers, adjusted))
-    return [*tables, *([_language_table(found.languages)] if found.languages else [])]
+def _tables(strengths: ModelStrengths) -> list[ReportTable]:
+    tables, adjusted = [], " ".join(strengths.notes)
+    if strengths.overall:
+        tables.append(_part_table("Against the field, overall", strengths.overall, adjusted))
+    if strengths.passes:
+        tables.append(_part_table("Against the field, passes by part", strengths.passes, adjusted))
+    if strengths.contrasts:
+        tables.append(_contrast_table(strengths.passes, adjusted))
+    if strengths.similarity:
+        tables.append(_part_table("Against the field, similarity (cosine) by part", strengths.similarity, adjusted))
+    if strengths.answers:
+        tables.append(_answer_table(strengths.answers, adjusted))
+    return [*tables, *([_language_table(strengths.languages)] if strengths.languages else [])]
 
 
 def _part_table(title: str, tests: Sequence[StrengthTest], caption: str) -> ReportTable:

@@ -231,8 +231,8 @@ def _results(tests: Sequence[_Test], seed: int) -> list[StrengthTest]:
     ]
 
 
-def _part_contrast(found: _Contrast, adjusted: Comparison) -> PartContrast:
-    interval, odds = adjusted.interval, found.log_odds
+def _part_contrast(contrast: _Contrast, adjusted: Comparison) -> PartContrast:
+    interval, odds = adjusted.interval, contrast.log_odds
     return PartContrast(
         difference=adjusted.difference,
         low=interval.low,
@@ -246,7 +246,7 @@ def _part_contrast(found: _Contrast, adjusted: Comparison) -> PartContrast:
     )
 
 
-def _contrast(found: Opponents, test: PairedTest, strata: Sequence[Stratum]) -> _Contrast | None:
+def _contrast(opposing: Opponents, test: PairedTest, strata: Sequence[Stratum]) -> _Contrast | None:
     """Return the contrast of a part with the rest; None if elsewhere are too few problems."""
     stratum = next((one for one in strata if one.name == test.scope), None)
     # A label begins with the part that was judged, where there are several.
@@ -255,7 +255,7 @@ def _contrast(found: Opponents, test: PairedTest, strata: Sequence[Stratum]) -> 
     part = next((one for one in parts if SEPARATOR.join(one.labels.values()) == values), None)
     if part is None:
         return None
-    own, field, *others = (one.rates.sort("problem_id") for one in (*found.pair, *found.others))
+    own, field, *others = (one.rates.sort("problem_id") for one in (*opposing.pair, *opposing.others))
     inside = own["problem_id"].is_in(list(part.problems)).to_list()
     # The rest must bear an estimate too: a contrast with a language that is nearly all problems compares with a
     # handful.

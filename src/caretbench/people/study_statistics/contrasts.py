@@ -242,14 +242,14 @@ def _distinguishable(p_value: float, interval: Interval) -> bool:
     return known and p_value < 1 - CONFIDENCE and not interval.low <= 0 <= interval.high
 
 
-def differences_with_holm(found: Sequence[GroupDifference]) -> list[GroupDifference]:
+def differences_with_holm(differences: Sequence[GroupDifference]) -> list[GroupDifference]:
     """Return differences with p values adjusted for their number (Holm); undecidable ones do not count in it."""
     # A model that cannot be decided must not raise the p values of those that can.
-    adjusted = iter(holm([one.p_value for one in found if one.decidable]))
-    p_values = [next(adjusted) if one.decidable else one.p_value for one in found]
+    adjusted = iter(holm([one.p_value for one in differences if one.decidable]))
+    p_values = [next(adjusted) if one.decidable else one.p_value for one in differences]
     return [
         one._replace(p_value=p_value, distinguishable=one.decidable and _distinguishable(p_value, one.interval))
-        for one, p_value in zip(found, p_values, strict=True)
+        for one, p_value in zip(differences, p_values, strict=True)
     ]
 
 

@@ -105,17 +105,17 @@ class EventTable:
         self._failures.append(sum(map(self._bits.__getitem__, features.failures or ())))
         self._secrets.append(features.secrets > 0)
 
-    def _values(self, event: CompletionEvent, found: EventFeatures) -> Sequence[tuple[str, str]]:
+    def _values(self, event: CompletionEvent, features: EventFeatures) -> Sequence[tuple[str, str]]:
         classes = self._rules.classes
         return (
             ("language", event.language),
-            ("scenario", scenario_of(event, found)),
-            ("block", found.block),
-            ("cut", found.cut),
-            ("boundary", found.boundary),
-            ("line", "partial" if found.partial_line else "whole"),
-            ("lines", number_class(found.lines, classes.lines)),
-            ("prompt_characters", number_class(found.prefix_characters, classes.prompt_characters)),
+            ("scenario", scenario_of(event, features)),
+            ("block", features.block),
+            ("cut", features.cut),
+            ("boundary", features.boundary),
+            ("line", "partial" if features.partial_line else "whole"),
+            ("lines", number_class(features.lines, classes.lines)),
+            ("prompt_characters", number_class(features.prefix_characters, classes.prompt_characters)),
             ("trigger", event.trigger),
             ("model", event.model or ""),
             ("category", event.category or ""),

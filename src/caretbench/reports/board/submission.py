@@ -44,9 +44,9 @@ class SubmissionReport:
     differences: list[str] = field(default_factory=list)
     unconfirmed: list[str] = field(default_factory=list)
 
-    def differ(self, about: str, found: Iterable[str]) -> None:
+    def differ(self, about: str, faults: Iterable[str]) -> None:
         """Add differences of one kind; only the first ones are named."""
-        lines = list(found)
+        lines = list(faults)
         more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
         self.differences += [f"{about}: {line}" for line in (*lines[:_SHOWN], *more)]
 

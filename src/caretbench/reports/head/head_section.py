@@ -252,10 +252,10 @@ def _excluded(excluded: Sequence[ExcludedProblems], profile: str, problems: int)
         yield f"{count} of {problems} problems are excluded from all rates: {_causes(entries)}."
 
 
-def _causes(found: Sequence[ExcludedProblems]) -> str:
+def _causes(excluded: Sequence[ExcludedProblems]) -> str:
     """Return the most frequent causes, without what they are about: ``missing dependency (9), no toolchain (2)``."""
     counts: Counter[str] = Counter()
-    for entry in found:
+    for entry in excluded:
         counts[entry.cause.partition(":")[0]] += len(entry.problems)
     shown = [f"{cause} ({count})" for cause, count in counts.most_common(_CAUSES)]
     more = len(counts) - len(shown)

@@ -94,9 +94,9 @@ def _judged(
     )
 
 
-def coverage_warnings(found: Iterable[AnswerScores]) -> Iterator[str]:
+def coverage_warnings(scores: Iterable[AnswerScores]) -> Iterator[str]:
     """Yield a warning for each model with too few judged answers."""
-    for judged in found:
+    for judged in scores:
         for column in judged.columns:
             if column.failed:
                 yield (
@@ -105,20 +105,20 @@ def coverage_warnings(found: Iterable[AnswerScores]) -> Iterator[str]:
                 )
 
 
-def control_warnings(found: Iterable[AnswerScores]) -> Iterator[str]:
+def control_warnings(scores: Iterable[AnswerScores]) -> Iterator[str]:
     """Yield a line for each judge that did not pass its controls."""
-    for line in _refusals(found, ("failed", "too_few", "unknown")):
+    for line in _refusals(scores, ("failed", "too_few", "unknown")):
         yield f"{line}; its scores are marked {FAILED_CONTROLS_MARK}, and no EFCB score contains them"
 
 
-def control_failures(found: Iterable[AnswerScores]) -> Iterator[str]:
+def control_failures(scores: Iterable[AnswerScores]) -> Iterator[str]:
     """Yield a line for each judge that failed its controls."""
-    for line in _refusals(found, ("failed",)):
+    for line in _refusals(scores, ("failed",)):
         yield f"{line}; this run has failed"
 
 
-def _refusals(found: Iterable[AnswerScores], states: Sequence[State]) -> Iterator[str]:
-    for judged in found:
+def _refusals(scores: Iterable[AnswerScores], states: Sequence[State]) -> Iterator[str]:
+    for judged in scores:
         for judge in judged.judges:
             if judge.state in states and judge.judgements:
                 yield rejection_line(judge.title, judged.criterion, Acceptance(judge.state, judge.reason))

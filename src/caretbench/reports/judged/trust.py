@@ -238,19 +238,19 @@ def min_control_problems(controls: int) -> int:
     return last + 1
 
 
-def judge_acceptance(found: Calibration, criterion: Criterion) -> Acceptance:
+def judge_acceptance(calibration: Calibration, criterion: Criterion) -> Acceptance:
     """Return the verdict on a judge by its ratings of the controls of a criterion."""
-    return acceptance_of(found, control_names(criterion))
+    return acceptance_of(calibration, control_names(criterion))
 
 
-def acceptance_of(found: Calibration, names: tuple[str, ...]) -> Acceptance:
+def acceptance_of(calibration: Calibration, names: tuple[str, ...]) -> Acceptance:
     """Return the verdict on a judge by its ratings of the controls with these names."""
     if not names:
         return Acceptance("unknown", "there are no controls for this criterion")
-    faults = list(_faults(found, names))
+    faults = list(_faults(calibration, names))
     if faults:
         return Acceptance("failed", "; ".join(faults))
-    judged = {name: found.controls[name].problems if name in found.controls else 0 for name in names}
+    judged = {name: calibration.controls[name].problems if name in calibration.controls else 0 for name in names}
     if not any(judged.values()):
         return Acceptance("unknown", "no controls were judged")
     fewest = min(judged.values())
@@ -259,9 +259,9 @@ def acceptance_of(found: Calibration, names: tuple[str, ...]) -> Acceptance:
     return Acceptance("accepted")
 
 
-def _faults(found: Calibration, names: tuple[str, ...]) -> Iterator[str]:
+def _faults(calibration: Calibration, names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
-        rating = found.controls.get(name)
+        rating = calibration.controls.get(name)
         if rating is None:
             continue
         problems = min(rating.problems, _LARGEST)  # more problems do not change the result
@@ -270,7 +270,7 @@ def _faults(found: Calibration, names: tuple[str, ...]) -> Iterator[str]:
         if right < min_correct_controls(problems, len(names)) - 1e-9:
             yield f"{name} judged correctly in {round(rating.right * rating.problems)} of {rating.problems}"
     for name in names:
-        rating = found.controls.get(name)
+        rating = calibration.controls.get(name)
         if rating is None or rating.order_effect is None or rating.order_error is None:
             continue
         # The standard error of a handful of differences is itself too uncertain to fail a judge by.

@@ -78,13 +78,13 @@ def notes_on_request(summary: Summary) -> list[str]:
     return [text for section in SECTIONS if section.published for text in section.notes(summary)]
 
 
-def print_tables(found: Sequence[ReportTable], notes: Iterable[str] = (), stream: TextIO | None = None) -> None:
+def print_tables(tables: Sequence[ReportTable], notes: Iterable[str] = (), stream: TextIO | None = None) -> None:
     """Print tables and notes: framed on a terminal, else as aligned plain lines.
 
     On a terminal that is so narrow that words of a table would be cut, its rows are printed one below the other.
     """
     console = Console(file=stream, highlight=False, soft_wrap=True)
-    for table in found:
+    for table in tables:
         if console.is_terminal and least_width(table) > console.width:
             for line in row_lines(table, console.width):
                 console.print(line)

@@ -264,9 +264,9 @@ def _is_marked(text: str, problem: Problem) -> bool:
     return echoes or holds_special_token(text) or holds_reasoning(text)
 
 
-def incomplete_warnings(found: Sequence[Recording]) -> Iterator[str]:
+def incomplete_warnings(recordings: Sequence[Recording]) -> Iterator[str]:
     """Yield a warning for each model that lacks completions."""
-    for entry in found:
+    for entry in recordings:
         if entry.complete:
             continue
         parts = []
@@ -280,9 +280,9 @@ def incomplete_warnings(found: Sequence[Recording]) -> Iterator[str]:
         )
 
 
-def blank_warnings(found: Sequence[Recording]) -> Iterator[str]:
+def blank_warnings(recordings: Sequence[Recording]) -> Iterator[str]:
     """Yield a warning for each model with null answers, or with a share of at least 5 % of empty ones."""
-    for entry in found:
+    for entry in recordings:
         if entry.null:
             yield (
                 f"{entry.title}: {entry.null} of {entry.completions} answers are null: the provider sent no text. "
@@ -295,22 +295,22 @@ def blank_warnings(found: Sequence[Recording]) -> Iterator[str]:
 _MARKS = "answers begin with the prompt, hold a special token, or hold a reasoning mark"
 
 
-def mark_warnings(found: Sequence[Recording]) -> Iterator[str]:
+def mark_warnings(recordings: Sequence[Recording]) -> Iterator[str]:
     """Yield a line for each model with answers that hold marks: those of its server, its template or its tokenizer."""
-    for entry in found:
+    for entry in recordings:
         if entry.marked:
             yield f"{entry.title}: {entry.marked} of {entry.completions} {_MARKS}. Look at its prompt and its server."
 
 
-def mark_notes(found: Sequence[Recording]) -> Iterator[str]:
+def mark_notes(recordings: Sequence[Recording]) -> Iterator[str]:
     """Yield the same line with 0 where no answer holds a mark."""
-    if found and not any(entry.marked for entry in found):
-        yield f"0 of {sum(entry.completions for entry in found)} {_MARKS}."
+    if recordings and not any(entry.marked for entry in recordings):
+        yield f"0 of {sum(entry.completions for entry in recordings)} {_MARKS}."
 
 
-def refused_warnings(found: Sequence[Recording]) -> Iterator[str]:
+def refused_warnings(recordings: Sequence[Recording]) -> Iterator[str]:
     """Yield a warning for each model with refused completions."""
-    for entry in found:
+    for entry in recordings:
         if entry.refused:
             example = "" if entry.refused == 1 else ", for example"
             yield (

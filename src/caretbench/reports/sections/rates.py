@@ -396,8 +396,8 @@ def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
     return table_of("Similarity to the reference", heads, rows, caption)
 
 
-def _correlation_field(found: SimilarityCorrelation | None) -> TableField:
-    if found is None:
+def _correlation_field(correlation: SimilarityCorrelation | None) -> TableField:
+    if correlation is None:
         return number_field(None)
-    field = number_field(found.pearson, f"{found.pearson:.2f}", f"p = {found.p_value:.2g}")
-    return field.model_copy(update={"problems": found.problems})
+    field = number_field(correlation.pearson, f"{correlation.pearson:.2f}", f"p = {correlation.p_value:.2g}")
+    return field.model_copy(update={"problems": correlation.problems})

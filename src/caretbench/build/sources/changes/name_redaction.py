@@ -103,13 +103,13 @@ def redact_names(text: str, is_code: Callable[[str], bool] = lambda _: False, *,
     return _credit_pattern().sub(_redact_credit, text)
 
 
-def _redact_mention(found: re.Match[str], in_code: Callable[[str], bool], annotated: bool) -> str:
-    login = found["login"]
+def _redact_mention(match: re.Match[str], in_code: Callable[[str], bool], annotated: bool) -> str:
+    login = match["login"]
     # Inside code a mention is a decorator, a variable or an address of a package; a redaction would change the program.
-    kept = found["code"] or login in name_patterns().annotations or login.isdigit() or in_code(f"@{login}")
+    kept = match["code"] or login in name_patterns().annotations or login.isdigit() or in_code(f"@{login}")
     if not kept and annotated and _LIKE_A_TYPE.fullmatch(login):
-        kept = not _is_person_context(found.string, found.start(), found.end("login"))
-    return found.group() if kept else NAME_PLACEHOLDER
+        kept = not _is_person_context(match.string, match.start(), match.end("login"))
+    return match.group() if kept else NAME_PLACEHOLDER
 
 
 def _is_person_context(text: str, start: int, end: int) -> bool:
@@ -120,13 +120,13 @@ def _is_person_context(text: str, start: int, end: int) -> bool:
     )
 
 
-def _redact_credit(found: re.Match[str]) -> str:
-    group = next((name for name in _GROUPS if found[name]), "")
-    if found["code"] or not group:
-        return found.group()
-    before = found.group()[: found.start(group) - found.start()]
-    after = found.group()[found.end(group) - found.start() :]
-    parts = _BETWEEN.split(found[group])
+def _redact_credit(match: re.Match[str]) -> str:
+    group = next((name for name in _GROUPS if match[name]), "")
+    if match["code"] or not group:
+        return match.group()
+    before = match.group()[: match.start(group) - match.start()]
+    after = match.group()[match.end(group) - match.start() :]
+    parts = _BETWEEN.split(match[group])
     # "(by: …)" names no products, but it may name a sort key.
     is_none = _is_not_login if group == "credited" else _is_not_name
     kept = [is_none(part.lstrip("@")) for part in parts[::2]]

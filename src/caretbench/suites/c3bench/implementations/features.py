@@ -68,15 +68,15 @@ class FeatureRule(NamedTuple):
     requires: tuple[str, ...]
     forbids: tuple[str, ...]
 
-    def holds(self, found: FoundFeatures) -> bool:
+    def holds(self, features: FoundFeatures) -> bool:
         """Return whether the features satisfy the rule: each required one has an effect, no forbidden one occurs."""
-        return not self.faults(found)
+        return not self.faults(features)
 
-    def faults(self, found: FoundFeatures) -> list[str]:
+    def faults(self, features: FoundFeatures) -> list[str]:
         """Return a line for each feature that is missing, idle or forbidden."""
-        missing = [name for name in self.requires if found.effective.isdisjoint(name.split("|"))]
-        idle = [("no " if found.present.isdisjoint(name.split("|")) else "idle ") + name for name in missing]
-        has = [f"has {name}" for name in self.forbids if name in found.present]
+        missing = [name for name in self.requires if features.effective.isdisjoint(name.split("|"))]
+        idle = [("no " if features.present.isdisjoint(name.split("|")) else "idle ") + name for name in missing]
+        has = [f"has {name}" for name in self.forbids if name in features.present]
         return [*(one.replace("|", " or ") for one in idle), *has]
 
 
@@ -132,10 +132,10 @@ class TreeParts(NamedTuple):
             parts.span["comprehension"] = [one for one in parts.span["comprehension"] if one.id not in nothing]
         return parts
 
-    def _add_values(self, found: Captures, own: Captures) -> None:
-        self.calls.extend((found["call.name"][0], one) for one in own.get("arguments", ()))
+    def _add_values(self, captured: Captures, own: Captures) -> None:
+        self.calls.extend((captured["call.name"][0], one) for one in own.get("arguments", ()))
         for value in own.get("value", ()):
-            names = [text_of(one) for one in found.get("bound.name", ())]
+            names = [text_of(one) for one in captured.get("bound.name", ())]
             labels = [f"bound:{one}" for name in names for one in (name, ANY_NAME)] or ["returned"]
             self.values.extend((label, value) for label in labels)
 

@@ -448,5 +448,5 @@ def _correlation_table(run: ScoredRun) -> Table:
     )
 
 
-def _coefficient(found: Correlation | None) -> tuple[str, str]:
-    return (NO_VALUE, NO_VALUE) if found is None else (f"{found.coefficient:.3f}", f"{found.p_value:.3f}")
+def _coefficient(value: Correlation | None) -> tuple[str, str]:
+    return (NO_VALUE, NO_VALUE) if value is None else (f"{value.coefficient:.3f}", f"{value.p_value:.3f}")

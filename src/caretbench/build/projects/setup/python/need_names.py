@@ -28,9 +28,9 @@ class PythonNeeds(NamedTuple):
         return any((self.packages, self.extras, self.groups))
 
 
-def joined_needs(found: Iterable[PythonNeeds]) -> PythonNeeds:
+def joined_needs(parts: Iterable[PythonNeeds]) -> PythonNeeds:
     """Return the needs of several places, each once, in order."""
-    every = list(found)
+    every = list(parts)
     return PythonNeeds(
         tuple(dict.fromkeys(one for needs in every for one in needs.packages)),
         tuple(dict.fromkeys(one for needs in every for one in needs.extras)),

@@ -131,7 +131,7 @@ def read_variants(path: Path) -> WrittenVariants:
 
 
 def _context_fault(
-    fields: Mapping[str, Any], raw: _RawContext, path: Path, found: WrittenVariants, seen: dict[str, int]
+    fields: Mapping[str, Any], raw: _RawContext, path: Path, written: WrittenVariants, seen: dict[str, int]
 ) -> str:
     """Add a context with its implementations; return why it cannot be used, empty if it can."""
     try:
@@ -147,14 +147,14 @@ def _context_fault(
         place = f"{path}:{raw.inner_lines[number - 1] if known_line else raw.line}"
         one = _implementation(values, row.language)
         if isinstance(one, str):
-            found.faults.append(f"{place}: implementation {number} of {row.id}: {one}")
+            written.faults.append(f"{place}: implementation {number} of {row.id}: {one}")
         else:
             variants.append(_variant(row.id, number, one, place))
     if not variants:
         return f"{row.id}: no implementation is left"
     seen[row.id] = raw.line
-    found.contexts.append(_context(row, variants[0].text, f"{path}:{raw.line}"))
-    found.variants.extend(variants)
+    written.contexts.append(_context(row, variants[0].text, f"{path}:{raw.line}"))
+    written.variants.extend(variants)
     return ""
 
 

@@ -124,19 +124,19 @@ def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | Unu
     return UnusableAnswer(fault="malformed", diagnosis=diagnosis) if diagnosis else instance
 
 
-def _text_fault(found: GeneratedInstance) -> str:
+def _text_fault(answer: GeneratedInstance) -> str:
     """Return why the texts cannot be stored or shown; empty if they can."""
-    if any(mark in part for mark in (OPENING, CLOSING) for part in (found.prefix, found.reference, found.suffix)):
+    if any(mark in part for mark in (OPENING, CLOSING) for part in (answer.prefix, answer.reference, answer.suffix)):
         return f"the texts hold {OPENING} or {CLOSING}, which mark the gap"
-    marks = found.file_text.count(TESTS.strip())
-    if marks > bool(found.tests):
+    marks = answer.file_text.count(TESTS.strip())
+    if marks > bool(answer.tests):
         return f"the texts hold {TESTS.strip()}, a mark of the file format"
-    lines = found.file_text.count("\n")
+    lines = answer.file_text.count("\n")
     if lines > _MAX_LINES:
         return f"the program has {lines} lines; at most {_MAX_LINES} are allowed; write a shorter program"
-    if strange := next((name for name, value in found.model_dump().items() if _UNPRINTABLE.search(value)), None):
+    if strange := next((name for name, value in answer.model_dump().items() if _UNPRINTABLE.search(value)), None):
         return f"the field {strange} holds control characters, carriage returns, marks of direction or hidden marks"
-    if next(private_texts(f"{found.name}\n{found.library}\n{found.justification}"), None) is not None:
+    if next(private_texts(f"{answer.name}\n{answer.library}\n{answer.justification}"), None) is not None:
         return "name, library or justification hold a secret, the name of a person or an address"
     return ""
 
@@ -145,33 +145,33 @@ _MAX_MOVES: Final = 6
 """Maximum number of moved instances, since each of them is checked."""
 
 
-def moved_instances(found: GeneratedInstance, boundary: CaretBoundary) -> Iterator[GeneratedInstance]:
+def moved_instances(instance: GeneratedInstance, boundary: CaretBoundary) -> Iterator[GeneratedInstance]:
     """Yield the instance with its caret moved to a boundary, nearest places first; nothing if it is there already.
 
     Places are tried on the line of the caret: on the first line of the reference, and at the beginning of the line. At
     most a third of the reference is given away. The program stays the same.
     """
-    if _boundary(found) == boundary:
+    if _boundary(instance) == boundary:
         return
-    line = found.prefix.rpartition("\n")[2]
+    line = instance.prefix.rpartition("\n")[2]
     indentation = len(line) - len(line.lstrip())
     # To the beginning of the line first, which gives away nothing.
     moves = [indentation - len(line)] if line.strip() else []
-    first_line = found.reference.rstrip().partition("\n")[0]
+    first_line = instance.reference.rstrip().partition("\n")[0]
     # Further down the prefix would give away what is asked for.
-    moves += range(1, min(len(first_line), len(found.reference) // 3 + 1))
-    places = (one for one in (_moved(found, move) for move in moves) if _boundary(one) == boundary)
+    moves += range(1, min(len(first_line), len(instance.reference) // 3 + 1))
+    places = (one for one in (_moved(instance, move) for move in moves) if _boundary(one) == boundary)
     yield from (one for one, _ in zip(places, range(_MAX_MOVES), strict=False))
 
 
-def _moved(found: GeneratedInstance, move: int) -> GeneratedInstance:
+def _moved(instance: GeneratedInstance, move: int) -> GeneratedInstance:
     """Return the instance with its caret moved by some characters, which the prefix gains or, if negative, loses."""
-    whole, caret = found.prefix + found.reference, len(found.prefix) + move
-    return found.model_copy(update={"prefix": whole[:caret], "reference": whole[caret:]})
+    whole, caret = instance.prefix + instance.reference, len(instance.prefix) + move
+    return instance.model_copy(update={"prefix": whole[:caret], "reference": whole[caret:]})
 
 
-def _boundary(found: GeneratedInstance) -> CaretBoundary:
-    return caret_boundary(found.prefix, found.reference, found.suffix)
+def _boundary(instance: GeneratedInstance) -> CaretBoundary:
+    return caret_boundary(instance.prefix, instance.reference, instance.suffix)
 
 
 _DIAGNOSTIC_CHARACTERS = 600
@@ -297,34 +297,34 @@ def parse_fault(program: str, language: str) -> str:
     return f"the program is nested {depth} deep, and {_MAX_DEPTH} is the most" if depth > _MAX_DEPTH else ""
 
 
-def instance_candidate(request: InstanceRequest, found: GeneratedInstance) -> InstanceCandidate:
+def instance_candidate(request: InstanceRequest, instance: GeneratedInstance) -> InstanceCandidate:
     """Return the instance of an answer as a problem, with the predicate of documentation."""
-    identity = f"{request.scenario.cell}/{found.stem}#{request.key}"
-    problem = problem_of_text(found.file_text, identity, "candidate")
+    identity = f"{request.scenario.cell}/{instance.stem}#{request.key}"
+    problem = problem_of_text(instance.file_text, identity, "candidate")
     predicate = None
     if request.scenario.category == "code2nl_nl2code":
         predicate = made_documentation_check(ProgramView.of(problem))
     if predicate is not None:
         checks = (PredicateCheck(name="documentation", arguments=predicate.model_dump(mode="json")),)
-        problem = problem_of_text(found.file_text, identity, "candidate", checks)
-    return InstanceCandidate(request, found, problem, predicate)
+        problem = problem_of_text(instance.file_text, identity, "candidate", checks)
+    return InstanceCandidate(request, instance, problem, predicate)
 
 
 def examined_candidate(
-    request: InstanceRequest, found: GeneratedInstance
+    request: InstanceRequest, instance: GeneratedInstance
 ) -> tuple[InstanceCandidate, Mapping[str, str]]:
     """Return the instance of an answer, and its checks by :func:`scenario_checks`.
 
     Its caret is moved to the requested boundary if the moved instance passes; else it stays where the answer has it.
     """
-    candidate = instance_candidate(request, found)
-    checks = scenario_checks(candidate.problem, request.scenario, found.library)
+    candidate = instance_candidate(request, instance)
+    checks = scenario_checks(candidate.problem, request.scenario, instance.library)
     # The fault is in the text itself, and moving the caret would only hide which one.
     if any(fault != PASSED for fault in checks.values()):
         return candidate, checks
-    for moved in moved_instances(found, request.scenario.boundary):
+    for moved in moved_instances(instance, request.scenario.boundary):
         other = instance_candidate(request, moved)
-        moved_checks = scenario_checks(other.problem, request.scenario, found.library)
+        moved_checks = scenario_checks(other.problem, request.scenario, instance.library)
         if all(fault == PASSED for fault in moved_checks.values()):
             return other, moved_checks
     return candidate, checks

@@ -231,32 +231,32 @@ def _cheapest_set(index: int, others: Indices, relations: SetRelations) -> Choic
 
 
 def _repair_sets(
-    found: list[ChoiceSet], free: Mask, partners: Sequence[Indices], order: Sequence[int], relations: SetRelations
+    sets: list[ChoiceSet], free: Mask, partners: Sequence[Indices], order: Sequence[int], relations: SetRelations
 ) -> list[ChoiceSet]:
     """Return the sets after leftovers replaced members that form new sets with other leftovers."""
     for index in order:
-        if not free[index] or not found:
+        if not free[index] or not sets:
             continue
         is_partner = np.zeros(relations.change_count, dtype=bool)
         is_partner[partners[index]] = True
-        held = is_partner[np.array(found)]
+        held = is_partner[np.array(sets)]
         tried = 0
         for position in np.flatnonzero(held.sum(axis=1) >= WRONG_CHOICE_COUNT):
-            members = found[position]
+            members = sets[position]
             strangers = [member for member, fits in zip(members, held[position], strict=True) if not fits]
             for given in strangers or members:
                 kept = tuple(member for member in members if member != given)
                 tried += 1
                 four = _replacement_set(index, given, kept, partners[given], free, relations)
                 if four is not None:
-                    found[position] = (index, *kept)
-                    found.append(four)
+                    sets[position] = (index, *kept)
+                    sets.append(four)
                     free[[index, *four]] = False
                     break
             # The search for one leftover would otherwise go through all sets of the repository, for one more question.
             if not free[index] or tried >= _MAX_REPAIR_TRIES:
                 break
-    return found
+    return sets
 
 
 def _replacement_set(
