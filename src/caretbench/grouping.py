@@ -12,7 +12,7 @@ ValueT = TypeVar("ValueT")
 
 def grouped(pairs: Iterable[tuple[KeyT, ValueT]]) -> dict[KeyT, list[ValueT]]:
     """Return the values of pairs of key and value, by key, in order; a key without values has an empty list."""
-    found: dict[KeyT, list[ValueT]] = defaultdict(list)
+    groups: dict[KeyT, list[ValueT]] = defaultdict(list)
     for key, value in pairs:
-        found[key].append(value)
-    return found
+        groups[key].append(value)
+    return groups
