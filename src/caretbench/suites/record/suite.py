@@ -34,7 +34,7 @@ class Record(Suite):
     name = "record"
     title = "CaretBench record"
     about = "blocks of dated releases of real projects, rebuilt from their archives by anyone"
-    needs = "Python, Java, C++, Go, Ruby and Node by project"
+    needs = "Python, Java, C++, Go, Rust, Ruby and Node by project"
     further_data = "caretbench build record RECIPE"
     strata = ("scenario", "language", "block", "cut", "project", "age", "names", "line")
     stratification = Stratification(
