@@ -131,7 +131,7 @@ def test_two_models_stand_in_one_report_and_are_open_one_at_a_time(tmp_path: Pat
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("devbench",), "no model: say which with -m"),
+        (("devbench",), "no model; name one with -m"),
         (("devbench", "-m", "gpt-4o"), "expected PROVIDER/MODEL"),
         (("devbench", "-m", "empty"), "a baseline runs next to a model: -m PROVIDER/MODEL --baseline empty"),
         (("devbench", "-m", "judge=gpt-4o", "-m", "fake/a"), "expected PROVIDER/MODEL"),
@@ -555,7 +555,7 @@ def test_a_project_is_built_and_run(models: Models, tmp_path: Path, monkeypatch:
     assert result.exit_code == 0, result.exception
     assert (tmp_path / "tasks" / "codevbench-depot" / "problems.jsonl").is_file()
     assert len(models.opened) == 1
-    for more, message in (("--data", "give it without --data"), ("", "makes no problems of a project")):
+    for more, message in (("--data", "cannot be combined with --data"), ("", "makes no problems of a project")):
         wrong = ["run", "codevbench" if more else "devbench", "--project", str(root), "-m", "openai/one"]
         refused = CliRunner().invoke(cli.app, [*wrong, *([more, "x"] if more else [])])
         assert message in str(refused.exception)

@@ -57,15 +57,15 @@ def names(rows: Sequence[Completion | MissingSample]) -> list[tuple[str, int]]:
 def test_every_sample_becomes_one_row(tmp_path: Path, problems: list[Problem]) -> None:
     usage = Usage(input_tokens=10, output_tokens=4, answers=2)
     client = FakeClient(usage=usage)
-    tally = generate(tmp_path, problems, client, samples=2, price=Price(input_per_million=1, output_per_million=2))
+    counts = generate(tmp_path, problems, client, samples=2, price=Price(input_per_million=1, output_per_million=2))
     rows = completions(tmp_path)
     assert names(rows) == [(name, sample) for name in "abcd" for sample in (0, 1)]
     first = rows[0]
     assert (first.text, first.finish_reason, first.prompt, first.usage) == ("answer 0", "stop", "plain@1", usage)
     assert first.cost == pytest.approx(18 / 2 / 1e6)
-    assert (tally.requested, tally.answered, tally.share) == (8, 8, 1.0)
-    assert (tally.input_tokens, tally.output_tokens) == (40, 16)
-    assert tally.cost == pytest.approx(8 * first.cost)
+    assert (counts.requested, counts.answered, counts.share) == (8, 8, 1.0)
+    assert (counts.input_tokens, counts.output_tokens) == (40, 16)
+    assert counts.cost == pytest.approx(8 * first.cost)
     assert missing(tmp_path) == []
 
 
@@ -83,8 +83,8 @@ def test_only_what_is_missing_is_asked(tmp_path: Path, problems: list[Problem]) 
     asked = [(identity.rpartition("/")[2], sample) for identity, sample in again.samples_asked]
     assert asked == [("a", 1), ("a", 2), ("b", 1), ("b", 2), *((name, s) for name in "cd" for s in range(3))]
     third = FakeClient()
-    tally = generate(tmp_path, problems, third, samples=2)
-    assert (third.asked, tally.stored, tally.answered) == ([], 8, 0)
+    counts = generate(tmp_path, problems, third, samples=2)
+    assert (third.asked, counts.stored, counts.answered) == ([], 8, 0)
     assert len({row.key for row in completions(tmp_path)}) == 12
 
 
@@ -160,9 +160,9 @@ def test_a_text_that_cannot_be_asked_is_missing_and_is_not_sent(
     bad = make_problem("python/low_context/bad", prefix="x = '<FIM>'\n")
     for _ in range(2):
         client = FakeClient()
-        tally = generate(tmp_path, [bad, problems[0]], client, samples=2)
+        counts = generate(tmp_path, [bad, problems[0]], client, samples=2)
         assert bad.id not in {request.id for request in client.asked}
-        assert tally.missing == {"unpromptable": 2}
+        assert counts.missing == {"unpromptable": 2}
         assert [(row.kind, row.message, row.sample) for row in missing(tmp_path)] == [
             ("unpromptable", "the text holds <FIM>", 0), ("unpromptable", "the text holds <FIM>", 1),
         ]  # fmt: skip
@@ -177,7 +177,7 @@ def test_a_text_that_holds_a_control_token_of_the_model_cannot_be_asked(make_pro
     wanted = list(make_model(client).pending_samples([problem, held], {}))
     assert [(entry.prompt is None, entry.fault) for entry in wanted] == [
         (False, ""),
-        (True, "what is shown holds '<s>', a control token of fake/model"),
+        (True, "the prompt contains the control token '<s>' of fake/model"),
     ]
 
 
@@ -192,9 +192,9 @@ def test_failures_are_tried_again_and_leave_when_the_sample_comes(tmp_path: Path
     def flaky(request: ModelRequest, sample: int) -> Reply:
         return failure("busy") if (request.id[-1], sample) in {("b", 1), ("d", 0)} else "fine"
 
-    tally = generate(tmp_path, problems, FakeClient(flaky), samples=2)
+    counts = generate(tmp_path, problems, FakeClient(flaky), samples=2)
     assert names(missing(tmp_path)) == [("b", 1), ("d", 0)]
-    assert (tally.missing, tally.share, tally.usual_message) == ({"provider": 2}, 0.75, "busy")
+    assert (counts.missing, counts.share, counts.usual_message) == ({"provider": 2}, 0.75, "busy")
 
     def once_more(request: ModelRequest, sample: int) -> Reply:
         return failure("still busy", "timeout") if request.id[-1] == "d" else "fine"
@@ -250,11 +250,11 @@ def test_money_is_never_overspent_and_what_is_left_over_is_used(tmp_path: Path, 
     usage = Usage(input_tokens=0, output_tokens=1)
     client = FakeClient(usage=usage, window=8)
     common: dict[str, Any] = {"price": DOLLAR, "sampling": Sampling(max_tokens=4)}
-    tally = generate(tmp_path, problems, client, limit=6.0, **common)
+    counts = generate(tmp_path, problems, client, limit=6.0, **common)
     # The worst case is 4 dollars each: a is under way alone, then 5 dollars are left, so b, then c; for d 3 are left.
     assert names(completions(tmp_path)) == [("a", 0), ("b", 0), ("c", 0)]
     assert [(row.problem_id[-1], row.kind) for row in missing(tmp_path)] == [("d", "budget")]
-    assert tally.missing == {"budget": 1}
+    assert counts.missing == {"budget": 1}
     more = FakeClient(usage=usage)
     assert generate(tmp_path, problems, more, limit=6.0, **common).missing == {"budget": 1}
     assert more.asked == []  # what was spent before counts
@@ -266,14 +266,14 @@ def test_an_unpromptable_problem_after_the_budget_is_no_budget_failure(
     tmp_path: Path, problems: list[Problem], make_problem: MakeProblem
 ) -> None:
     bad = make_problem("python/low_context/bad", prefix="<FIM>\n")
-    tally = generate(tmp_path, [problems[0], bad, problems[1]], FakeClient(), limit=0.5, price=DOLLAR)
-    assert tally.missing == {"budget": 2, "unpromptable": 1}
+    counts = generate(tmp_path, [problems[0], bad, problems[1]], FakeClient(), limit=0.5, price=DOLLAR)
+    assert counts.missing == {"budget": 2, "unpromptable": 1}
 
 
 def test_an_answer_without_usage_counts_as_its_worst_case(tmp_path: Path, problems: list[Problem]) -> None:
     sampling = Sampling(max_tokens=4)
-    tally = generate(tmp_path, problems, FakeClient(), limit=9.0, price=DOLLAR, sampling=sampling)
-    assert (tally.answered, tally.unpriced, tally.cost) == (2, 2, 0.0)
+    counts = generate(tmp_path, problems, FakeClient(), limit=9.0, price=DOLLAR, sampling=sampling)
+    assert (counts.answered, counts.unpriced, counts.cost) == (2, 2, 0.0)
     assert completions(tmp_path)[0].cost is None
 
 
@@ -291,9 +291,9 @@ def test_money_of_requests_whose_end_is_not_known_counts_as_spent(tmp_path: Path
         generate(tmp_path, problems, FakeClient(dies_at_the_second, usage=usage), **common)
     assert spent == [4.0, 5.0]
     assert stored_cost(RunFolder(tmp_path)) == 5.0
-    tally = generate(tmp_path, problems, FakeClient(usage=usage), limit=9.0, **common)
+    counts = generate(tmp_path, problems, FakeClient(usage=usage), limit=9.0, **common)
     # 4 dollars are left; one answer makes them 3.
-    assert (tally.answered, tally.missing) == (1, {"budget": 2})
+    assert (counts.answered, counts.missing) == (1, {"budget": 2})
     assert "completions.reserved.jsonl" in missing(tmp_path)[0].message
     late = FakeClient(lambda _request, _sample: failure(kind="timeout"), usage=usage)
     generate(tmp_path, problems[2:3], late, **common)
@@ -320,10 +320,10 @@ def test_the_worst_case_counts_bytes_where_no_tokenizer_is_known() -> None:
 def test_a_model_that_never_answers_is_not_asked_for_everything(tmp_path: Path, make_problem: MakeProblem) -> None:
     many = [make_problem(f"python/low_context/{number}") for number in range(MAX_FAILED_REQUESTS + 30)]
     client = FakeClient(lambda _request, _sample: failure("wrong key", "refused"))
-    tally = generate(tmp_path, many, client)
+    counts = generate(tmp_path, many, client)
     assert len(client.asked) == MAX_FAILED_REQUESTS
-    assert tally.missing == {"refused": MAX_FAILED_REQUESTS, "provider": 30}
-    assert tally.usual_message == "wrong key"
+    assert counts.missing == {"refused": MAX_FAILED_REQUESTS, "provider": 30}
+    assert counts.usual_message == "wrong key"
     assert len(missing(tmp_path)) == len(many)
     assert "the first 20 requests all failed" in missing(tmp_path)[-1].message
 
@@ -337,8 +337,12 @@ def test_a_model_that_cannot_be_asked_ends_its_turn(tmp_path: Path, problems: li
             next(waiting)
             raise MachineError("fake/model cannot be asked: 401")
 
-    tally = generate(tmp_path, problems, Locked())
-    assert (tally.answered, tally.missing, tally.stop_reason) == (2, {"provider": 2}, "fake/model cannot be asked: 401")
+    counts = generate(tmp_path, problems, Locked())
+    assert (counts.answered, counts.missing, counts.stop_reason) == (
+        2,
+        {"provider": 2},
+        "fake/model cannot be asked: 401",
+    )
     assert names(missing(tmp_path)) == [("c", 0), ("d", 0)]
     assert missing(tmp_path)[1].message == "not asked: fake/model cannot be asked: 401"
 

@@ -45,7 +45,7 @@ def run(folder: Path, problems: list[Problem], model: ModelUnderTest, trigger: T
 def test_a_model_is_asked_where_its_last_answer_ends_and_never_scored_there(tmp_path: Path) -> None:
     problems = distinct(6)
     model = scripted(problems, unknown_tokens(0.1))
-    tally = run(tmp_path, problems, model)
+    counts = run(tmp_path, problems, model)
     files = RunFolder(tmp_path)
     assert {row.at for row in files.completions()} == {0} == {0 for _ in files.stored_completions()}
     assert len([*files.completions()]) == len([*files.stored_completions()]) == 6
@@ -53,7 +53,7 @@ def test_a_model_is_asked_where_its_last_answer_ends_and_never_scored_there(tmp_
     texts = {one.id: TypedText(one.caret.prefix, one.reference) for one in problems}
     [answers] = typed_answers(files, problems).values()
     sessions = [replay(text, answers.answers[name]) for name, text in texts.items()]
-    assert len(rows) == tally.answered == sum(one.requests for one in sessions if one) - 6
+    assert len(rows) == counts.answered == sum(one.requests for one in sessions if one) - 6
     assert len({row.key for row in files.all_completions()}) == len(rows) + 6
     assert len(rows) < sum(len(text.tokens) for text in texts.values()) / 2
     asked = [request for request in model.client.asked if request.prompt.stop]  # type: ignore[attr-defined]
@@ -74,11 +74,11 @@ def test_a_budget_ends_sessions_that_a_larger_one_continues(tmp_path: Path) -> N
     price = Price(input_per_million=1, output_per_million=0)
     model = scripted(problems, unknown_tokens(0.4), price=price, connections=2)
     GenerationStage(problems, RunFolder(tmp_path)).run(model)
-    tally = TypingStage(problems, RunFolder(tmp_path), "token").run(model, CostBudget(0.01))
-    assert tally.missing["budget"]
+    counts = TypingStage(problems, RunFolder(tmp_path), "token").run(model, CostBudget(0.01))
+    assert counts.missing["budget"]
     assert [*RunFolder(tmp_path).missing()] == []
-    tally = TypingStage(problems, RunFolder(tmp_path), "token").run(model)
-    assert (tally.missing.total(), RunFolder(tmp_path).errors_path.exists()) == (0, False)
+    counts = TypingStage(problems, RunFolder(tmp_path), "token").run(model)
+    assert (counts.missing.total(), RunFolder(tmp_path).errors_path.exists()) == (0, False)
 
 
 def test_the_window_of_the_prompts_of_a_problem_does_not_move(tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ def test_a_pilot_of_twenty_estimates_requests_and_cost_within_a_fifth(tmp_path: 
     run(tmp_path, problems[::3], model)
     pilot = typing_forecast(model, problems, RunFolder(tmp_path), "token")
     assert pilot.expected is not None
-    tally = run(tmp_path, problems, model)
-    assert pilot.expected.requests == pytest.approx(tally.answered, rel=0.2)
-    assert pilot.expected.cost == pytest.approx(0.11 * tally.answered, rel=0.2)
+    counts = run(tmp_path, problems, model)
+    assert pilot.expected.requests == pytest.approx(counts.answered, rel=0.2)
+    assert pilot.expected.cost == pytest.approx(0.11 * counts.answered, rel=0.2)
 
 
 def test_references_that_nobody_typed_are_refused() -> None:

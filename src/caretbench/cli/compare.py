@@ -43,7 +43,7 @@ def compare(
 ) -> None:
     """Compare models or runs: paired differences with confidence intervals.
 
-    Only problems with verdicts on both sides count. "Not distinguishable": no significant difference was found.
+    Only common problems with verdicts of both count. "Not distinguishable": no significant difference was found.
 
     Examples:
       caretbench compare runs/first runs/second

@@ -49,7 +49,7 @@ def reproduce(
         _print_measurements(folder, manifest, problem, completion, as_json=as_json)
         return
     suite = load_suite(manifest.suite)
-    stored = _stored(folder, completion, verdicts.execution_scorer(suite.rules(manifest.profile)))
+    stored = _find_score(folder, completion, verdicts.execution_scorer(suite.rules(manifest.profile)))
     is_reference = completion.model == REFERENCE and not (stored and verdicts.REFERENCE_PASSED in stored.values)
     text, steps, refusal = completion.text, tuple[str, ...](), None
     if not is_reference:
@@ -156,7 +156,7 @@ def _print_measurements(
     differing = [
         f"{name} ({stored.values[name]:g} stored, {value:g} now)"
         for one in measurements
-        if (stored := _stored(folder, completion, one.scorer)) is not None
+        if (stored := _find_score(folder, completion, one.scorer)) is not None
         for name, value in one.values.items()
         if name in stored.values and not math.isclose(stored.values[name], value, rel_tol=1e-9, abs_tol=1e-12)
     ]
@@ -180,7 +180,7 @@ def _completion(folder: RunFolder, problem_id: str, model: str | None, sample: i
     return rows[0]
 
 
-def _stored(folder: RunFolder, completion: Completion, scorer: str) -> Score | None:
+def _find_score(folder: RunFolder, completion: Completion, scorer: str) -> Score | None:
     rows = (row for row in folder.scores() if row.completion_key == completion.key and row.scorer == scorer)
     return next(rows, None)
 

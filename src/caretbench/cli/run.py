@@ -89,7 +89,7 @@ def run(
     source = Path(target) if target.endswith(".toml") else None
     if project is not None:
         if source or options["data"] or target == "all":
-            raise UsageError("--project: give it without --data, and with the name of one suite")
+            raise UsageError("--project needs the name of one suite; it cannot be combined with --data or a run file")
         options["data"] = str(_build_project(target, project, quiet=as_json))
     config = (
         _config_from_file(source, model, judge_base_url, options, command_line)

@@ -57,7 +57,7 @@ def show(
     loaded = load_problems(suite, data).problems
     if prompts is not None:
         if problem_id is not None:
-            raise UsageError("--prompts: give it without PROBLEM; --select and --limit choose problems")
+            raise UsageError("--prompts cannot be combined with a problem's id; --select and --limit choose problems")
         _write_prompts(suite_name, selection(options).apply(suite, loaded), prompts, prompt)
         return
     refused = [f"--{name.replace('_', '-')}" for name in SELECTION if options[name] is not None]

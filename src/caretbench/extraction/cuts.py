@@ -105,7 +105,7 @@ def max_cuts(size: int) -> int:
     return max(_MIN_CUTS, min(MAX_CUTS, MAX_PARSED_BYTES // max(size, 1)))
 
 
-def _candidates(ends: list[int], size: int) -> list[int]:
+def _candidate_ends(ends: list[int], size: int) -> list[int]:
     """Return the cuts to try, longest first; of too many, the later ones are thinned out.
 
     The right cut is usually near the start.
@@ -147,7 +147,7 @@ def longest_parsing_cut(text: str, surroundings: Surroundings) -> str:
     # Where only the grammar objects, it may be the one that is wrong: of 31 right answers in C++ cuts spoiled 12.
     if is_well_formed(tree, surroundings.language) or surroundings.is_whole(text):
         return text
-    for end in _candidates(_ends(text), len(program)):
+    for end in _candidate_ends(_ends(text), len(program)):
         cut = with_final_newline(text[:end], surroundings)
         shorter = before + encode(cut) + after
         start = len(before) + len(encode(text[:end]))

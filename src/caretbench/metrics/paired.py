@@ -83,7 +83,7 @@ def is_decidable(groups: int) -> bool:
 
 
 def without_difference(groups: int) -> str:
-    """Return the verdict where no difference is found: none is to be seen, or none could be."""
+    """Return the verdict where no difference is found: not significant, or too few groups to decide."""
     if is_decidable(groups):
         return NOT_DISTINGUISHABLE
     return f"cannot be decided with {groups} independent {'group' if groups == 1 else 'groups'}"
@@ -124,10 +124,10 @@ def family_p_values(family: Sequence[ResamplingUnits], seed: int) -> list[float]
     Source: Westfall and Young, "Resampling-based multiple testing" (1993); Romano and Wolf, "Exact and approximate
     stepdown methods for multiple hypothesis testing" (2005).
     """
-    return _tested(family, seed)[0]
+    return _test_family(family, seed)[0]
 
 
-def _tested(family: Sequence[ResamplingUnits], seed: int) -> tuple[list[float], float | None]:
+def _test_family(family: Sequence[ResamplingUnits], seed: int) -> tuple[list[float], float | None]:
     """Return the p values, and the bound of the family's greatest statistic."""
     if len(family) == 1 and _is_exact(family[0]):
         return [mcnemar_exact(int((family[0].sums > 0).sum()), int((family[0].sums < 0).sum()))], None
@@ -222,7 +222,7 @@ def compare_family(pairs: Sequence[Pair], *, seed: int) -> list[Comparison]:
         scores.append((first, second))
         family.append(units_of(second - first, pair.clusters, pair.overlap_groups))
     decidable = [units for units in family if is_decidable(units.number)]
-    p_values, critical = _tested(decidable, seed)
+    p_values, critical = _test_family(decidable, seed)
     values = iter(p_values)
     comparisons = []
     for units, sides, resampled in zip(family, scores, resampled_intervals(family, seed=seed), strict=True):

@@ -105,7 +105,7 @@ def compare_runs(
     ]
     if not tests:
         first, second = (entry.name for entry in pairs[0])
-        raise IncomparableError(f"{first} and {second} have no problem with verdicts on both sides")
+        raise IncomparableError(f"{first} and {second} have no common problem with verdicts of both")
     overall = _overall([test for test in tests if test.scope == "all"], runs[0].manifest, seed)
     of_parts = tested_rows([test for test in tests if test.scope != "all"], seed)
     if same is not None:

@@ -275,7 +275,7 @@ class ModelUnderTest:
 
     def _question(self, question: Question) -> Prompt:
         if not isinstance(self.strategy, QuestionStrategy):
-            raise UnpromptableError(f"a question has no caret, and --prompt {self.strategy.name} wants one")
+            raise UnpromptableError(f"--prompt {self.strategy.name} needs a caret; this problem is a question")
         # A strategy that reads choices off the first token asks other questions as text.
         budget = self.budget if question.choices else self._room(self.sampling.max_tokens)
         prompt = self.strategy.render_question(question, budget)
@@ -294,7 +294,7 @@ class ModelUnderTest:
             return
         for text in texts:
             if token := self._control.search(text):
-                raise UnpromptableError(f"what is shown holds {token[0]!r}, a control token of {self.client.name}")
+                raise UnpromptableError(f"the prompt contains the control token {token[0]!r} of {self.client.name}")
 
     def worst_cost(self, prompt: Prompt, samples: int) -> float:
         """Return the maximum cost of ``samples`` answers in US dollars: each with the whole prompt, and full length.
@@ -379,14 +379,14 @@ class GenerationStage:
             stored, stale = self._look(tested_model)
             stage = RequestStage(CompletionRequests(tested_model), budget or CostBudget(), answers, errors, self.report)
             asked = tested_model.asked(self.problems)
-            stage.tally.requested = len(asked) * tested_model.samples
-            stage.tally.stored = sum(
+            stage.counts.requested = len(asked) * tested_model.samples
+            stage.counts.stored = sum(
                 sample < tested_model.samples for problem in asked for sample in stored.get(problem.id, ())
             )
-            self.report(stage.tally.stored, stage.tally)
+            self.report(stage.counts.stored, stage.counts)
             stage.ask(_pending(tested_model, asked, stored))
         errors.rewrite(stale | stage.resolved)
-        return stage.tally
+        return stage.counts
 
 
 def stored_cost(folder: RunFolder) -> float:

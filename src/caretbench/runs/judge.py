@@ -239,10 +239,10 @@ class _JudgeAsking:
         judge = JudgeRequests(self.folder, criterion, self.name, self.client, parameters, self.sampling, price)
         step = f"judged by {self.name}, {criterion.name}"
 
-        def report(added: int, tally: StageCounts) -> None:
-            self.common.report(step, added, tally.requested - tally.stored)
+        def report(added: int, counts: StageCounts) -> None:
+            self.common.report(step, added, counts.requested - counts.stored)
 
-        self.result.tallies.append(judge.run(requested, self.common.budget, report))
+        self.result.stage_counts.append(judge.run(requested, self.common.budget, report))
         return parameters
 
 

@@ -231,12 +231,10 @@ class _Recorded:
             # A row about a problem that the data do not have is a slip; one that was not selected is none.
             unknown = [identity for identity in identities if identity not in ids]
             if unknown:
-                note(
-                    f"{path}: {counted(len(unknown), 'row')} passed over, about problems that "
-                    f"{self.benchmark.data.name} does not have: {unknown[0]!r} is the first"
-                )
+                data = self.benchmark.data.name
+                note(f"{path}: ignored {counted(len(unknown), 'row')}: no problem {unknown[0]!r} in {data}")
         for path, count in self.of_other_blocks.items():
-            note(f"{path}: {counted(count, 'row')} passed over, about blocks that changed since")
+            note(f"{path}: ignored {counted(count, 'row')} about blocks that changed since")
         for path, count in self.without_text.items():
             if count:
                 note(f"{path}: {counted(count, 'row')} with null as text: the model gave no answer")

@@ -235,7 +235,7 @@ class RequestStage(Generic[Item]):
         self._sent = 0
         self._failed_requests = 0
         self.resolved: set[Hashable] = set()
-        self.tally = StageCounts()
+        self.counts = StageCounts()
 
     def ask(self, pending: Iterator[PendingRequest[Item]]) -> None:
         """Send all pending requests, until each is answered or given up.
@@ -267,7 +267,7 @@ class RequestStage(Generic[Item]):
                 self._note_unpromptable()
         # A wrong key or no server: all further requests would fail in the same way.
         except MachineError as error:
-            self.tally.stop_reason = redact(str(error))
+            self.counts.stop_reason = redact(str(error))
         finally:
             # A generator that is not closed keeps its threads and connections until it is collected.
             close = getattr(stream, "close", None)
@@ -288,8 +288,8 @@ class RequestStage(Generic[Item]):
     @property
     def _over(self) -> bool:
         """Return whether to stop sending requests."""
-        return bool(self.tally.stop_reason) or (
-            self.tally.received == 0 and self._failed_requests >= MAX_FAILED_REQUESTS
+        return bool(self.counts.stop_reason) or (
+            self.counts.received == 0 and self._failed_requests >= MAX_FAILED_REQUESTS
         )
 
     def _requests(self, pending: Iterator[PendingRequest[Item]]) -> Iterator[ModelRequest]:
@@ -320,13 +320,13 @@ class RequestStage(Generic[Item]):
         cost = None if price is None else price.cost_per_answer(answer.usage)
         # Without usage the answer may have cost all of it.
         self._budget.commit(worst, worst if cost is None else cost)
-        tally = self.tally
-        tally.received += 1
-        tally.cost += cost or 0.0
-        tally.unpriced += cost is None
+        counts = self.counts
+        counts.received += 1
+        counts.cost += cost or 0.0
+        counts.unpriced += cost is None
         if answer.usage is not None:
-            tally.input_tokens += (answer.usage.input_tokens or 0) / answer.usage.answers
-            tally.output_tokens += (answer.usage.output_tokens or 0) / answer.usage.answers
+            counts.input_tokens += (answer.usage.input_tokens or 0) / answer.usage.answers
+            counts.output_tokens += (answer.usage.output_tokens or 0) / answer.usage.answers
         whole = None if cost is None or entry.earlier_cost is None else cost + entry.earlier_cost
         row = self._work.row(entry, answer, whole)
         unstored = self._unstored.pop(entry.id, 0.0)
@@ -347,9 +347,9 @@ class RequestStage(Generic[Item]):
         self._reservations.change(entry.id, -known - unstored)
         if _key(row) in self._errors.stored_keys:
             self.resolved.add(_key(row))
-        tally.answered += 1
-        tally.unreadable += self._work.unreadable(row)
-        self._report(1, tally)
+        counts.answered += 1
+        counts.unreadable += self._work.unreadable(row)
+        self._report(1, counts)
 
     def _failure(self, failure: ModelFailure) -> None:
         entry = self._in_flight[failure.request_id][0]
@@ -381,8 +381,8 @@ class RequestStage(Generic[Item]):
     def _give_up(self, pending: Iterator[PendingRequest[Item]]) -> None:
         """Store error rows for the samples that are not requested any more, with the reason."""
         kind: FailureKind = "provider"
-        if self.tally.stop_reason:
-            message = f"not asked: {self.tally.stop_reason}"
+        if self.counts.stop_reason:
+            message = f"not asked: {self.counts.stop_reason}"
         elif self._over:
             message = f"not asked: the first {self._failed_requests} requests all failed"
         else:
@@ -404,8 +404,8 @@ class RequestStage(Generic[Item]):
     ) -> None:
         # Providers repeat the key in messages about it, and files of errors are passed on.
         message = redact(replace_surrogates(message))
-        self.tally.messages[message] += bool(attempts)
-        self.tally.missing[kind] += len(samples)
+        self.counts.messages[message] += bool(attempts)
+        self.counts.missing[kind] += len(samples)
         for sample in samples:
             self._errors.add(self._work.missing(entry, sample, kind, message, attempts))
-        self._report(len(samples), self.tally)
+        self._report(len(samples), self.counts)

@@ -62,7 +62,7 @@ def run(
     """
     if not plan.models:
         raise UsageError(
-            "no model: say which with -m, openai/gpt-4o-mini for example; "
+            "no model; name one with -m PROVIDER/MODEL, such as openai/gpt-4o-mini; "
             "baselines alone need none: caretbench score SUITE"
         )
     progress = progress or Progress()
@@ -232,8 +232,8 @@ def _generate_suite(
     benchmark = session.benchmark
     complaints: list[str] = []
 
-    def report(name: str, added: int, tally: StageCounts) -> None:
-        session.progress(f"answers of {name}", added, tally.requested, format_counts(tally))
+    def report(name: str, added: int, counts: StageCounts) -> None:
+        session.progress(f"answers of {name}", added, counts.requested, format_counts(counts))
 
     stages = {title: GenerationStage(benchmark.problems, session.folder)}
     if trigger and benchmark.suite.typed_references:
@@ -246,38 +246,38 @@ def _generate_suite(
     for name, stage in stages.items():
         stage.report = partial(report, name)
         with session.timed():
-            tally = stage.run(tested_model, budget)
-        complaints += _missing(session, name, tally)
+            counts = stage.run(tested_model, budget)
+        complaints += _missing(session, name, counts)
     return complaints
 
 
-def format_counts(tally: StageCounts) -> str:
+def format_counts(counts: StageCounts) -> str:
     """Return ``1,234 tokens in, 56 out, $0.0123, 2 failed``."""
     parts = []
-    if tally.input_tokens or tally.output_tokens:
-        parts.append(f"{tally.input_tokens:,.0f} tokens in, {tally.output_tokens:,.0f} out")
-    if tally.cost:
-        parts.append(f"${tally.cost:.4f}")
-    if tally.missing:
-        parts.append(f"{tally.missing.total()} failed")
+    if counts.input_tokens or counts.output_tokens:
+        parts.append(f"{counts.input_tokens:,.0f} tokens in, {counts.output_tokens:,.0f} out")
+    if counts.cost:
+        parts.append(f"${counts.cost:.4f}")
+    if counts.missing:
+        parts.append(f"{counts.missing.total()} failed")
     return ", ".join(parts)
 
 
-def _missing(session: RunSession, title: str, tally: StageCounts) -> Iterator[str]:
+def _missing(session: RunSession, title: str, counts: StageCounts) -> Iterator[str]:
     """Yield a complaint about missing answers if coverage is too low; otherwise print it as a note."""
-    if not tally.missing:
+    if not counts.missing:
         return
-    kinds = ", ".join(f"{kind} {count}" for kind, count in tally.missing.most_common())
-    line = f"{title}: {tally.missing.total()} of {tally.requested} answers are missing ({kinds})"
-    if set(tally.missing) == {"budget"}:
+    kinds = ", ".join(f"{kind} {count}" for kind, count in counts.missing.most_common())
+    line = f"{title}: {counts.missing.total()} of {counts.requested} answers are missing ({kinds})"
+    if set(counts.missing) == {"budget"}:
         line += ": the rest of --max-cost does not cover one more answer; raise it to continue"
     else:
-        line += f": {one_line(tally.stop_reason or tally.usual_message)}"
-        if set(tally.missing) != {"unpromptable"}:
+        line += f": {one_line(counts.stop_reason or counts.usual_message)}"
+        if set(counts.missing) != {"unpromptable"}:
             line += "; the same command asks for them again"
     line += f"; see {session.folder.errors_path}"
     # A budget is the user's own limit, so that its end is always said.
-    if tally.share < REQUIRED_COVERAGE or "budget" in tally.missing:
+    if counts.share < REQUIRED_COVERAGE or "budget" in counts.missing:
         yield line
     else:
         session.progress.note(line)

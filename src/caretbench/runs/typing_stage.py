@@ -90,20 +90,20 @@ class TypingStage(GenerationStage):
             stale = {row.key for row in self.folder.all_completions()} & failed
             requests = CompletionRequests(tested_model, known.add)
             stage = RequestStage(requests, budget or CostBudget(), rows, errors, self.report)
-            stage.tally.stored = stage.tally.requested = sum(at > 0 for one in known.answers.values() for at in one)
+            stage.counts.stored = stage.counts.requested = sum(at > 0 for one in known.answers.values() for at in one)
             started = [problem for problem in self.problems if 0 in known.answers[problem.id]]
             for start in range(0, len(started), tested_model.connections):
                 group = started[start : start + tested_model.connections]
                 windows: dict[str, Caret] = {}
-                while group and not stage.tally.stop_reason:
+                while group and not stage.counts.stop_reason:
                     missing = ((problem, self.missing_position(problem, known)) for problem in group)
                     places = [(problem, at) for problem, at in missing if at is not None]
-                    stage.tally.requested += len(places)
+                    stage.counts.requested += len(places)
                     stage.ask(iter([_pending(tested_model, problem, at, windows) for problem, at in places]))
                     # Without those whose request failed.
                     group = [problem for problem, at in places if at in known.answers[problem.id]]
         errors.rewrite(stale | stage.resolved)
-        return stage.tally
+        return stage.counts
 
     def known(self, tested_model: ModelUnderTest) -> TypedModelAnswers:
         """Return the stored answers of a model."""

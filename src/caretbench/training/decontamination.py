@@ -166,7 +166,7 @@ class BenchmarkIndex:
         problems ask has no gram that only one of them has.
         """
         begin, run = _longest_run(common, length)
-        # Counting is dear, and rows with one or two common grams are many.
+        # Counting is expensive, and rows with one or two common grams are many.
         for hits, least, needed in ((common, 2 * GRAM, _MIN_COVERED), (own, GRAM, _MIN_SHARE)):
             if run < least or not hits.any():
                 continue

@@ -324,9 +324,9 @@ class StoredBuildModels:
         report = self._report(work, len(questions))
         with ErrorFile(self._files.errors_path, MissingBuildAnswer) as errors:
             stage = RequestStage(work, budget, rows, errors, report)
-            stage.tally.requested = len(questions)
-            stage.tally.stored = len(questions) - len(pending)
-            report(stage.tally.stored, stage.tally)
+            stage.counts.requested = len(questions)
+            stage.counts.stored = len(questions) - len(pending)
+            report(stage.counts.stored, stage.counts)
             stage.ask(PendingRequest(entry.request.key, entry, (0,), entry.prompt) for entry in pending)
         # Answers that came before an error are kept: they are paid.
         answers |= work.answers
@@ -336,8 +336,8 @@ class StoredBuildModels:
         self._missed |= {entry.key for entry in questions if entry.key not in answers}
         errors.rewrite(errors.stored_keys - self._missed)  # what is missing now, and nothing of earlier builds
         self._note(work)
-        if stage.tally.missing:
-            raise AnswersMissingError(self._complaint(work, stage.tally))
+        if stage.counts.missing:
+            raise AnswersMissingError(self._complaint(work, stage.counts))
         return {entry.request.key: answers[entry.key].text or "" for entry in questions}
 
     def _report(self, work: BuildStageRequests, requested: int) -> ReportProgress:
@@ -345,8 +345,8 @@ class StoredBuildModels:
         step = f"answers of {work.model} ({work.role})"
         self._totals[step] = self._totals.get(step, 0) + requested
 
-        def report(added: int, tally: StageCounts) -> None:
-            self._progress(step, added, self._totals[step], f"${tally.cost:.4f}" if tally.cost else "")
+        def report(added: int, counts: StageCounts) -> None:
+            self._progress(step, added, self._totals[step], f"${counts.cost:.4f}" if counts.cost else "")
 
         return report
 
@@ -362,12 +362,14 @@ class StoredBuildModels:
         for line in getattr(work.client, "notices", ()):
             self._progress.note(f"{work.model}: {line}")
 
-    def _complaint(self, work: BuildStageRequests, tally: StageCounts) -> str:
-        kinds = ", ".join(f"{kind} {count}" for kind, count in tally.missing.most_common())
-        count = f"{tally.missing.total()} of {tally.requested}"
+    def _complaint(self, work: BuildStageRequests, counts: StageCounts) -> str:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in counts.missing.most_common())
+        count = f"{counts.missing.total()} of {counts.requested}"
         line = f"{work.role}, {work.model}: {count} answers are missing ({kinds}): "
-        if set(tally.missing) == {"budget"}:
+        if set(counts.missing) == {"budget"}:
             line += "the rest of --max-cost does not cover one more answer; raise it to continue"
         else:
-            line += f"{' '.join((tally.stop_reason or tally.usual_message).split())[:300]}; the same command asks again"
+            line += (
+                f"{' '.join((counts.stop_reason or counts.usual_message).split())[:300]}; the same command asks again"
+            )
         return f"{line}; see {self._files.errors_path}"

@@ -196,7 +196,7 @@ class ProjectPreparation:
         requested = self.options.setup or self.settings.setup
         if requested is None or requested.strip() != AUTO:
             done = self._set_up(project, requested, creates_files=True) if requested else project
-            return self._tested(done, requested or None, self.options.check, self.settings.checks)
+            return self._prepare_tests(done, requested or None, self.options.check, self.settings.checks)
         tried: list[SetupStep] = []
         errors: list[SetupError] = []
         while (step := next_setup(tried, project.snapshot, self.languages, self._stated)) is not None:
@@ -205,7 +205,7 @@ class ProjectPreparation:
             try:
                 # A command that was derived may find nothing to do.
                 done = self._set_up(project, step.command, creates_files=False) if step.command else project
-                prepared = self._tested(done, step.command, self.options.check, self.settings.checks)
+                prepared = self._prepare_tests(done, step.command, self.options.check, self.settings.checks)
                 return prepared._replace(setup_steps={one.name: one.fault or "used" for one in (*tried, step)})
             except SetupError as error:
                 errors.append(error)
@@ -240,7 +240,7 @@ class ProjectPreparation:
             stated_check = CheckSettings(name="recipe", command=recipe.test_command) if recipe.test_command else None
             settings = stated_check or detect_command(snapshot, self.languages)[0]
             stated = [self._with_variables(settings, recipe)] if settings else []
-        prepared = self._tested(done, recipe.shown or None, None, stated)
+        prepared = self._prepare_tests(done, recipe.shown or None, None, stated)
         # A recipe with the test command `true` would pass three times, and check no answer.
         if not any(map(partial(self._reaches, snapshot.id), prepared.runs.checks)):
             raise SetupError("; ".join(map(reaches_nothing_message, prepared.runs.checks)))
@@ -257,7 +257,7 @@ class ProjectPreparation:
         engine = StoringEngine(self.engine, self.steps)
         return bool(own) and not measure_reach(engine, request, own, store=self._store).reaches_nothing
 
-    def _tested(
+    def _prepare_tests(
         self,
         project: StoredProject,
         command: str | None,
@@ -271,7 +271,7 @@ class ProjectPreparation:
         except DataError as error:
             if self.added_tests and "python" in self.languages and not (from_user or settings):
                 own = CheckSettings(name="added tests", command=added_command(snapshot, self.added_tests))
-                return self._tested(project, command, own, ())
+                return self._prepare_tests(project, command, own, ())
             if self.may_lack_tests and not (from_user or settings):
                 return PreparedProject(project, command, NO_RUNS._replace(excluded_checks={"": str(error)}))
             raise SetupError(hint({"": str(error)})) from None

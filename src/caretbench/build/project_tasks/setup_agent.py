@@ -76,7 +76,7 @@ class SetupAgent:
         """
         started = self.now()
         after = sha256_text(case.key, str(agent_prompts().version))
-        shown = _stored(case, after, fault)
+        shown = _recipe_row(case, after, fault)
         talk = _Talk.begin(case, shown)
         self.note(self._sent(case, talk))
         for number in range(1, self.tries + 1):
@@ -101,12 +101,12 @@ class SetupAgent:
         try:
             recipe = read_recipe(answer)
         except ValueError as error:
-            return _stored(case, after, SetupError(f"{_MALFORMED}: {error}"))
+            return _recipe_row(case, after, SetupError(f"{_MALFORMED}: {error}"))
         earlier = [number for number, key in enumerate(talk.recipes, 1) if key == recipe.key]
         talk.recipes.append(recipe.key)
         # Models propose the same commands again; a trial costs minutes, and ends as before.
         if earlier:
-            return _stored(case, after, SetupError("repeated_recipe: this recipe was tried before; it fails again"))
+            return _recipe_row(case, after, SetupError("repeated_recipe: this recipe was tried before; it fails again"))
         row = case.store.get(case.key, after)
         # A stopped build tried it already; one that worked runs again, as its snapshot may be gone.
         if row is not None and row.recipe is None:
@@ -114,7 +114,7 @@ class SetupAgent:
         try:
             result = attempt(recipe)
         except SetupError as error:
-            return _stored(case, after, error)
+            return _recipe_row(case, after, error)
         case.store.add(RecipeRow(case=case.key, after=after, recipe=recipe))
         return result
 
@@ -163,7 +163,7 @@ class _Talk(NamedTuple):
         return self._replace(messages=self.messages + added, faults=(*self.faults, shown.fault))
 
 
-def _stored(case: RepairCase, after: str, fault: SetupError) -> RecipeRow:
+def _recipe_row(case: RepairCase, after: str, fault: SetupError) -> RecipeRow:
     """Return the stored row of a fault; that of an earlier attempt of the build if there is one."""
     # Redacted before it is stored: the row is shown to a model and kept in the folder.
     message = redact(" ".join(str(fault).split()))[:_SHOWN_FAULT]

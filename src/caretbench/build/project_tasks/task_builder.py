@@ -124,7 +124,7 @@ class TaskBuilder:
         project = store_project(root, self.store, settings.ignore, output=folder.path)
         with folder_lock(folder.path):
             self._steps = BuildSteps(folder.steps_path)
-            stored_options = self._stored(options, settings, project.snapshot.id)
+            stored_options = self._manifest_options(options, settings, project.snapshot.id)
             manifest = self._existing_manifest(folder, stored_options, options.seed)
             if manifest is None:
                 # After an error the tests must run again, as the user will change them; the set-up took minutes and
@@ -160,7 +160,9 @@ class TaskBuilder:
         keys = next((self._content_keys[path] for path in request.patch if path in self._content_keys), None)
         return None if keys is None else keys.key(request)
 
-    def _stored(self, options: ProjectOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
+    def _manifest_options(
+        self, options: ProjectOptions, settings: ProjectSettings, snapshot: str
+    ) -> dict[str, JsonValue]:
         """Return everything that determines the tasks, as stored in the manifest."""
         return {
             **options.to_manifest(),
@@ -207,7 +209,7 @@ class TaskBuilder:
     def _mine(
         self, root: Path, project: StoredProject, settings: ProjectSettings, folder: TaskFolder, options: ProjectOptions
     ) -> BuildManifest:
-        stored_options = self._stored(options, settings, project.snapshot.id)
+        stored_options = self._manifest_options(options, settings, project.snapshot.id)
         languages = chosen_languages(project, options.languages)
         exclude = (*settings.exclude, *options.exclude)
         analysed = analyse_project(project, languages, exclude, max_lines=settings.most_lines)
@@ -219,13 +221,13 @@ class TaskBuilder:
             self.engine, self._steps, str(root), languages, options, settings, mined_paths, self.progress, self.repair,
             may_lack_tests=self.tester is not None, added_tests=self.added_tests, kept=self.kept,
         )  # fmt: skip
-        blocks = self._found(options.miner(analysed.analysis), mined_paths)
-        tested = self._tested(preparation, project, analysed, blocks.miner, folder)
+        blocks = self._find_blocks(options.miner(analysed.analysis), mined_paths)
+        tested = self._prepare_tests(preparation, project, analysed, blocks.miner, folder)
         project, command, runs, setup_steps = tested.prepared
         snapshot = project.snapshot
         self._known |= runs.project_checks
         name = settings.name or root.resolve().name
-        mined = self._candidates(name, settings, analysed, blocks, tested, options.test_budget_s)
+        mined = self._mine_candidates(name, settings, analysed, blocks, tested, options.test_budget_s)
         dropped = {**runs.excluded_checks, **mined.dropped}
         if len(mined.dropped) == len(runs.checks):
             raise DataError(f"{root}: " + "; ".join(f"{check}: {why}" for check, why in dropped.items()))
@@ -265,7 +267,7 @@ class TaskBuilder:
         folder.write_manifest(manifest)
         return manifest
 
-    def _found(self, miner: BlockMiner, paths: frozenset[str]) -> _Found:
+    def _find_blocks(self, miner: BlockMiner, paths: frozenset[str]) -> _Found:
         """Return a miner that has found the candidates."""
         miner.before = self._before = None if self.kept is None else DrawnBefore(self.kept.get("drawn"))
         self.progress("files", 0, len(paths))
@@ -273,7 +275,7 @@ class TaskBuilder:
         self.progress("files", len(paths), len(paths))
         return _Found(miner, rejected, paths)
 
-    def _tested(
+    def _prepare_tests(
         self,
         preparation: ProjectPreparation,
         project: StoredProject,
@@ -288,7 +290,7 @@ class TaskBuilder:
         blocks = miner.blocks(preparation.mined)
         return with_written_tests(self.tester, preparation, prepared, analysed.analysis, blocks, folder)
 
-    def _candidates(
+    def _mine_candidates(
         self,
         name: str,
         settings: ProjectSettings,

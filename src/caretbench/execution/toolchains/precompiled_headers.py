@@ -82,7 +82,7 @@ def leading_includes(source: str) -> str:
     return "".join(f"#include <{header}>\n" for header in headers) if foreign else ""
 
 
-def _candidates(source: str) -> Iterator[tuple[str, frozenset[str] | None]]:
+def _find_candidates(source: str) -> Iterator[tuple[str, frozenset[str] | None]]:
     """Yield the texts that may be precompiled for a program, each with its headers if all are standard ones."""
     if text := leading_includes(source):
         yield text, None
@@ -153,7 +153,7 @@ class PrecompiledHeaderStore:
             self._counted.add(program)
         if counted:
             return
-        for text, headers in _candidates(source):
+        for text, headers in _find_candidates(source):
             worth = OTHERS_WORTH if headers is None else self._worth_of(headers, leading_headers(source), flags)
             with self._lock:
                 self._worth[flags, text] += worth
@@ -164,7 +164,7 @@ class PrecompiledHeaderStore:
         A set is built once it saves the expected programs what building it costs; meanwhile other threads go without.
         """
         self.expect(source, flags)
-        for text, headers in _candidates(source):
+        for text, headers in _find_candidates(source):
             entry = self._provide(text, headers, flags, compile_header)
             if headers is None and entry is not None and (used := self._used(entry)) is not None:
                 return used
@@ -219,17 +219,17 @@ class PrecompiledHeaderStore:
             if due:
                 self._known[key] = None
         name = sha256_json([self._mark, list(flags), text])[:32]
-        entry = self._found(name, headers) if first or due else None
+        entry = self._find_entry(name, headers) if first or due else None
         if entry is None and due:
             with contextlib.suppress(OSError):
                 self._make(name, text, flags, compile_header)
-            entry = self._found(name, headers)
+            entry = self._find_entry(name, headers)
         if entry is not None:
             with self._lock:
                 self._known[key] = entry
         return entry
 
-    def _found(self, name: str, headers: frozenset[str] | None) -> HeaderEntry | None:
+    def _find_entry(self, name: str, headers: frozenset[str] | None) -> HeaderEntry | None:
         """Return an entry of an earlier process, or of another one."""
         with contextlib.suppress(OSError):
             entry = HeaderEntry(name, headers, (self.root / name / PRECOMPILED).stat().st_size)

@@ -211,7 +211,7 @@ class WorkspaceRunner:
         """
         # What a command finds in an index differs from day to day, and may bring its own verdict.
         if request.junit and request.network == "index":
-            raise DataError("a command that reaches package indexes sets an environment up: no tests count there")
+            raise DataError("set-up commands may not count tests")
         obstacle = self._skip_reason(request)
         if obstacle:
             return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=obstacle)

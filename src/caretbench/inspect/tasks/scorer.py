@@ -56,25 +56,25 @@ def _number(part: object) -> float:
     return float(part) if isinstance(part, int | float) else math.nan
 
 
-def _known(rows: Sequence[Mapping[str, float]], name: str) -> list[float]:
+def _known_values(rows: Sequence[Mapping[str, float]], name: str) -> list[float]:
     return [row[name] for row in rows if not math.isnan(row.get(name, math.nan))]
 
 
 def _pass_rates(
     problems: Sequence[Sequence[Mapping[str, float]]], *, any_of_fewer: bool
 ) -> Iterator[tuple[str, float]]:
-    verdicts = [_known(rows, PASSED) for rows in problems]
+    verdicts = [_known_values(rows, PASSED) for rows in problems]
     counts = [(len(known), int(sum(known))) for known in verdicts]
     for k, rates in pass_rates(counts, any_of_fewer=any_of_fewer).items():
         yield f"pass@{k}", _mean([rate for rate in rates if rate is not None])
 
 
 def _coverage(problems: Sequence[Sequence[Mapping[str, float]]]) -> Iterator[tuple[str, float]]:
-    there = [value for rows in problems for value in _known(rows, VERDICT)]
+    there = [value for rows in problems for value in _known_values(rows, VERDICT)]
     if (share := coverage(int(sum(there)), len(there))) is not None:
         yield "coverage", share
     if problems:
-        yield "excluded", float(sum(not _known(rows, VERDICT) for rows in problems))
+        yield "excluded", float(sum(not _known_values(rows, VERDICT) for rows in problems))
 
 
 def _means(problems: Sequence[Sequence[Mapping[str, float]]], *, any_match: bool) -> Iterator[tuple[str, float]]:
@@ -85,7 +85,7 @@ def _means(problems: Sequence[Sequence[Mapping[str, float]]], *, any_match: bool
             continue
         any_of = any_match and name.endswith("match")
         fold: Callable[[list[float]], float] = max if any_of else _mean
-        folded = [fold(known) for rows in problems if (known := _known(rows, name))]
+        folded = [fold(known) for rows in problems if (known := _known_values(rows, name))]
         if folded:
             yield f"{name}_any" if any_of else name, _mean(folded)
 

@@ -165,7 +165,7 @@ class BuiltSet:
 
 
 def cell_of(problem: Problem) -> str:
-    """Return the cell of a problem: language and category, or what it has of them."""
+    """Return the cell of a problem: language and category, as far as it has them."""
     # Sets of other suites have no categories.
     names = (name for name in ("language", "category") if name in problem.labels)
     return "/".join(problem.label(name) for name in names) or "all"

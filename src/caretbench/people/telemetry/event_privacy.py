@@ -89,7 +89,7 @@ def replaced_words(event: CompletionEvent) -> dict[str, str]:
     return {
         name: OTHER
         for name, word in words.items()
-        if word is not None and word not in _known()[name] and _is_private(name, word, event)
+        if word is not None and word not in _known_names()[name] and _is_private(name, word, event)
     }
 
 
@@ -99,7 +99,7 @@ def secret_words(event: CompletionEvent) -> int:
 
 
 @cache
-def _known() -> Mapping[str, frozenset[str]]:
+def _known_names() -> Mapping[str, frozenset[str]]:
     """Return the words of each field that pass whatever the code has."""
     rules = telemetry_rules().words
     # Names of CaretBench's own tables cannot tell anything of the code, so that they pass without a search in it.

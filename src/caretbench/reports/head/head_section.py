@@ -173,11 +173,11 @@ def _pairs(
     for part, ranking, known in zip(parts, rankings, rates, strict=True):
         models = [known[entry.title] for entry in ranking if not entry.baseline]
         by_part.append(list(part_tests(part, combinations(models, 2))))
-    rows = iter(_tested(source, [test for tests in by_part for test in tests]))
+    rows = iter(_comparison_rows(source, [test for tests in by_part for test in tests]))
     return [tuple(next(rows) for _ in tests) for tests in by_part]
 
 
-def _tested(source: ReportSource, tests: Sequence[PairedTest]) -> Iterator[ComparisonRow]:
+def _comparison_rows(source: ReportSource, tests: Sequence[PairedTest]) -> Iterator[ComparisonRow]:
     """Yield the results of one family, with their power where sentences are about it: for the best model of a part."""
     best = {test.label: test.first for test in reversed(tests)}
     for test, row in zip(tests, tested_rows(tests, source.seed), strict=True):
@@ -192,7 +192,7 @@ def _overall(source: ReportSource, parts: Sequence[MeasuredPart], names: Sequenc
         return ()
     models = [one for one in whole.rates(names) if one.model not in source.run.baselines]
     models.sort(key=lambda one: (-float(one.rates["rate"].mean() or 0), one.name))  # type: ignore[arg-type]
-    return tuple(_tested(source, list(part_tests(whole, combinations(models, 2)))))
+    return tuple(_comparison_rows(source, list(part_tests(whole, combinations(models, 2)))))
 
 
 def _head_part(
@@ -217,7 +217,7 @@ def _head_part(
         title=part.title,
         heading=part.label if several else part.title,
         ranking=tuple(ranking),
-        baseline=next(_tested(source, tests), None),
+        baseline=next(_comparison_rows(source, tests), None),
         pairs=tuple(pairs),
     )
 

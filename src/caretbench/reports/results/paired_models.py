@@ -176,7 +176,7 @@ def paired_tests(first: ModelRates, second: ModelRates, strata: Sequence[Stratum
     other = second.rates.select("problem_id", pl.col("rate").alias("second_rate"))
     common = first.rates.join(other, on="problem_id").sort("problem_id")
     if common.is_empty():
-        raise IncomparableError(f"{first.name} and {second.name} have no problem with verdicts on both sides")
+        raise IncomparableError(f"{first.name} and {second.name} have no common problem with verdicts of both")
     # A problem without an overlap group has the same name in all parts, so that its flips are the same.
     common = common.with_columns(pl.coalesce("overlap_group", "problem_id").alias("overlap_group"))
     yield _test(first, second, "all", "all", common)

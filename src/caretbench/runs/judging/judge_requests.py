@@ -170,12 +170,12 @@ class JudgeRequests(StageRequests[DistinctText]):
             done = {row.key for row in self.folder.judgements()}
             missing = list(self._missing_parts(requested, done, earlier_cost))
             stage = RequestStage(self, budget, rows, errors, report)
-            stage.tally.requested = sum(len(repeats) for _, repeats in requested)
-            stage.tally.stored = stage.tally.requested - sum(len(repeats) for _, repeats, _ in missing)
-            report(0, stage.tally)
+            stage.counts.requested = sum(len(repeats) for _, repeats in requested)
+            stage.counts.stored = stage.counts.requested - sum(len(repeats) for _, repeats, _ in missing)
+            report(0, stage.counts)
             stage.ask(self._request(*part) for part in missing)
         errors.rewrite((done & errors.stored_keys) | stage.resolved)
-        return stage.tally
+        return stage.counts
 
     def _missing_parts(
         self,

@@ -73,7 +73,7 @@ def judging_forecast(
     Of answers that are judged statement by statement, those not yet taken apart count with :data:`EXPECTED_CLAIMS`.
     """
     parameters = _parameters(criterion, client, sampling)
-    rows = _stored(folder, name, parameters, criterion)
+    rows = _stored_judgements(folder, name, parameters, criterion)
     first = _step_forecast(requested, rows, client, criterion, sampling, price)
     if criterion.then is None:
         return first
@@ -82,11 +82,11 @@ def judging_forecast(
     # Without them the forecast of a fresh run would show the first step alone, a small part of its cost.
     claims += _to_come(requested, rows)
     after = _parameters(following, client, sampling, {FIRST_STEP_FIELD: parameters})
-    stored = _stored(folder, name, after, following)
+    stored = _stored_judgements(folder, name, after, following)
     return _together(first, _step_forecast(claims, stored, client, following, sampling, price))
 
 
-def _stored(folder: RunFolder, name: str, parameters: str, criterion: Criterion) -> list[Judgement]:
+def _stored_judgements(folder: RunFolder, name: str, parameters: str, criterion: Criterion) -> list[Judgement]:
     whose = (name, parameters, criterion.key)
     return [row for row in folder.judgements() if row.values and (row.judge, row.parameters, row.criterion) == whose]
 

@@ -120,48 +120,48 @@ class JudgingResult:
     """Completions without a score, not judged because the criterion applies only to passed answers."""
     required_coverage: float = 1.0
     """Required share of judgements, from 0 to 1."""
-    tallies: list[StageCounts] = field(default_factory=list)
+    stage_counts: list[StageCounts] = field(default_factory=list)
     """Counts of every judge and step."""
 
     @property
     def requested(self) -> int:
         """Number of requested judgements, including those stored before."""
-        return sum(tally.requested for tally in self.tallies)
+        return sum(counts.requested for counts in self.stage_counts)
 
     @property
     def received(self) -> int:
         """Number of answers of judges, including unreadable ones."""
-        return sum(tally.received for tally in self.tallies)
+        return sum(counts.received for counts in self.stage_counts)
 
     @property
     def judged(self) -> int:
         """Number of readable judgements."""
-        return sum(tally.answered - tally.unreadable for tally in self.tallies)
+        return sum(counts.answered - counts.unreadable for counts in self.stage_counts)
 
     @property
     def unreadable(self) -> int:
         """Number of judgements whose answers were unreadable after all tries."""
-        return sum(tally.unreadable for tally in self.tallies)
+        return sum(counts.unreadable for counts in self.stage_counts)
 
     @property
     def over_budget(self) -> int:
         """Number of judgements for which the budget was too small."""
-        return sum(tally.missing["budget"] for tally in self.tallies)
+        return sum(counts.missing["budget"] for counts in self.stage_counts)
 
     @property
     def failed(self) -> int:
         """Number of missing judgements, without those for which the budget was too small."""
-        return sum(tally.missing.total() for tally in self.tallies) - self.over_budget
+        return sum(counts.missing.total() for counts in self.stage_counts) - self.over_budget
 
     @property
     def cost(self) -> float:
         """Cost in US dollars."""
-        return sum(tally.cost for tally in self.tallies)
+        return sum(counts.cost for counts in self.stage_counts)
 
     @property
     def stop_reason(self) -> str:
         """Reason to stop sending requests to a judge (a wrong key, no server at the address); empty: none."""
-        return next((tally.stop_reason for tally in self.tallies if tally.stop_reason), "")
+        return next((counts.stop_reason for counts in self.stage_counts if counts.stop_reason), "")
 
     @property
     def complete(self) -> bool:

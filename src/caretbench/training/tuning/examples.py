@@ -19,7 +19,7 @@ from caretbench.prompts.strategy import PromptBudget, PromptStrategy, Unpromptab
 from caretbench.prompts.templating import code_fence
 from caretbench.training.pairs import TrainingPair
 
-_LEAST_PROMPT: Final = 16
+_MIN_PROMPT: Final = 16
 """Tokens that must remain for the text around a middle."""
 _IGNORED: Final = -100
 """Label of a token that has no part in the loss, for transformers."""
@@ -75,7 +75,7 @@ class ExampleMaker:
         try:
             while True:
                 room = self._max_tokens - len(answer)
-                if room < _LEAST_PROMPT:
+                if room < _MIN_PROMPT:
                     self.skipped["the middle is too long"] += 1
                     return None
                 rendered = self._strategy.prompt(caret, PromptBudget(room, self._count))

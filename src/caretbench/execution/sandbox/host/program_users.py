@@ -63,8 +63,8 @@ def program_users() -> range | None:
     if _is_ordinary_outside():
         return None
     raise NoProgramUsers(
-        f"root starts programs as users that no account has, {_COUNT} numbers from {' or '.join(map(str, _FIRST))}, "
-        "and here there are none: start CaretBench as an ordinary user, or give the container these numbers"
+        f"no free user ids for sandboxed programs: {_COUNT} from {' or '.join(map(str, _FIRST))} are needed. Start "
+        "CaretBench as an ordinary user, or give the container these ids"
     )
 
 

@@ -46,7 +46,7 @@ def content_hash(files: Mapping[str, str], module: str) -> str | None:
 
 
 @cache
-def _known() -> Mapping[str, frozenset[str]]:
+def _known_modules() -> Mapping[str, frozenset[str]]:
     table = read_packaged_toml(__package__, TABLE)
     return {module: frozenset(versions.values()) for module, versions in table.items()}
 
@@ -54,7 +54,7 @@ def _known() -> Mapping[str, frozenset[str]]:
 def is_known(files: Mapping[str, str], module: str) -> bool:
     """Return whether the files of a module or package are those of a known release, or it has none."""
     content = content_hash(files, module)
-    return content is None or content in _known()[module]
+    return content is None or content in _known_modules()[module]
 
 
 PACKAGES_FOLDER: Final = ".deps"

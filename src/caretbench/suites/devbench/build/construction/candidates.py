@@ -48,7 +48,7 @@ _REFUSAL: Final = re.compile(
     re.IGNORECASE,
 )
 # Refusals are short. A long answer with "I am unable to" in it is a program that says so.
-_LONGEST_REFUSAL: Final = 1200
+_MAX_REFUSAL: Final = 1200
 _EMOJI: Final = "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
 # What a reader does not see is not in the program either: a mark of direction shows code in another order than it runs,
 # and a carriage return let the gate examine another program.
@@ -58,11 +58,11 @@ _UNPRINTABLE: Final = re.compile(
 )
 """Control characters, marks of direction, invisible spaces and tags; a joiner is allowed within an emoji."""
 # An answer of 57 kB of nested brackets kept a build busy for minutes.
-_LONGEST_ANSWER: Final = 40_000
+_MAX_ANSWER: Final = 40_000
 _MAX_LINES: Final = 600
 """Maximum number of lines of a program; the longest of the released ones has 365, and 10,787 characters."""
 _NAME: Final = re.compile(r"[^a-z0-9]+")
-_LONGEST_NAME: Final = 48
+_MAX_NAME: Final = 48
 
 
 class GeneratedInstance(Row):
@@ -79,7 +79,7 @@ class GeneratedInstance(Row):
     @property
     def stem(self) -> str:
         """The name in lower case with hyphens, for a file."""
-        return _NAME.sub("-", self.name.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "instance"
+        return _NAME.sub("-", self.name.lower()).strip("-")[:_MAX_NAME].strip("-") or "instance"
 
     @property
     def file_text(self) -> str:
@@ -102,10 +102,8 @@ def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | Unu
     if finish_reason in {"length", "max_tokens"}:
         diagnosis = "the answer was cut at the maximum of tokens; write a shorter program"
         return UnusableAnswer(fault="cut_off", diagnosis=diagnosis)
-    if len(text) > _LONGEST_ANSWER:
-        diagnosis = (
-            f"the answer has {len(text)} characters; at most {_LONGEST_ANSWER} are allowed; write a shorter program"
-        )
+    if len(text) > _MAX_ANSWER:
+        diagnosis = f"the answer has {len(text)} characters; at most {_MAX_ANSWER} are allowed; write a shorter program"
         return UnusableAnswer(fault="malformed", diagnosis=diagnosis)
     try:
         fields = {
@@ -116,7 +114,7 @@ def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | Unu
     except ValidationError as error:
         return UnusableAnswer(fault="malformed", diagnosis=describe_validation_error(error))
     except ValueError as error:
-        if len(text) <= _LONGEST_REFUSAL and _REFUSAL.search(text):
+        if len(text) <= _MAX_REFUSAL and _REFUSAL.search(text):
             diagnosis = "the answer is a refusal; the request is for a small, harmless program with a gap"
             return UnusableAnswer(fault="refused", diagnosis=diagnosis)
         return UnusableAnswer(fault="malformed", diagnosis=str(error))

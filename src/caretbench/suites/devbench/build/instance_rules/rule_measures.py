@@ -86,7 +86,7 @@ def _example_count(view: ProgramView, part: tree_sitter.Node, shapes: dict[int, 
 
 
 def _siblings(part: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """Yield the parts in the same block or list, and those in the same place of the parts beside its parent."""
+    """Yield siblings, and the cousins at the same index."""
     parent = part.parent
     if parent is None:
         return

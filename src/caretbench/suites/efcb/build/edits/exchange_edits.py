@@ -74,7 +74,7 @@ def name_replacements(unit: ParsedPart, refused: Counter[str], generator: random
         if unit.use_counts[one.entity] < 2 and one.role in ("local", "parameter", "key"):
             refused["left_unused"] += 1
             continue
-        others = sorted(_candidates(unit, one))
+        others = sorted(_find_candidates(unit, one))
         for name, kind, entity in generator.sample(others, min(_MAX_NAMES, len(others))):
             guard = _kind_guard(unit, one, kind, entity) or _alias_guard(unit, one, name)
             if guard is not None:
@@ -83,7 +83,7 @@ def name_replacements(unit: ParsedPart, refused: Counter[str], generator: random
             yield PatchEdit(_WORDS.get(one.role, one.role), "", (Replacement(*position[:4], name),))
 
 
-def _candidates(unit: ParsedPart, one: PatchNameUse) -> Iterator[tuple[str, str, Hashable]]:
+def _find_candidates(unit: ParsedPart, one: PatchNameUse) -> Iterator[tuple[str, str, Hashable]]:
     """Yield name, kind and entity of possible replacements of a use."""
     candidates: list[tuple[str, str, Hashable]] = []
     if one.role in _VARIABLES:
