@@ -286,7 +286,7 @@ def test_a_dry_run_counts_the_judges_too(tmp_path: Path, models: Models, prices:
     assert (row["judgements"], row["to_ask"]) == (4 + 2 * 4, 4 + 2 * 4)  # four controls of each problem
     assert row["worst_cost"] > row["expected_cost"] > 40
     done = Done(*graded, "--dry-run", "--max-cost", "40")
-    assert "judge      folder" in done.out
+    assert "judge       folder" in done.out
     assert "does not cover the expected cost" in done.out
     assert "does not" not in Done(*common, "--dry-run", "--max-cost", "40").out
     assert Done(*graded, "--no-score").code == 0

@@ -238,8 +238,7 @@ def test_changed_lock_is_another_bundle(wheel_spec: BundleSpec) -> None:
 def test_killed_build_leaves_no_bundle_and_is_cleaned_by_the_next(wheel_spec: BundleSpec, cache: Path) -> None:
     script = (
         "import os, signal\n"
-        "from caretbench.execution import bundles\n"
-        "from caretbench.execution.bundles import bundle_store\n"
+        "from caretbench.execution.bundles import bundle_model, bundle_store\n"
         "bundle_store.write_atomically = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"bundle_store.build_bundle(bundle_model.bundle_spec({wheel_spec.name!r}))\n"
     )

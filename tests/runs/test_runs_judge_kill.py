@@ -17,10 +17,10 @@ from tests.support.make_problem import MakeProblem
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import get_policy
 from caretbench.judging.criteria import CriterionProblems
 from caretbench.runs.judge import JudgingSettings, judge_part
-from caretbench.judging.criteria import criterion
+from caretbench.judging.criteria import get_criterion
 from caretbench.runs.run_folder import RunFolder
 from tests.support.fakes import FakeClient
 
@@ -34,8 +34,8 @@ def reply(request, sample):
 print("ready", flush=True)
 with folder.locked():
     judges = [(name, FakeClient(reply, name=name)) for name in "ab"]
-    part = CriterionProblems(criterion("devbench-quality"), tuple(folder.problems()))
-    judge_part(folder, part, judges, JudgingSettings(policy("raw"), control_problems=0))
+    part = CriterionProblems(get_criterion("devbench-quality"), tuple(folder.problems()))
+    judge_part(folder, part, judges, JudgingSettings(get_policy("raw"), control_problems=0))
 """
 TEXTS, KILLS = 40, 6
 

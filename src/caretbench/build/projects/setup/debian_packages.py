@@ -73,7 +73,7 @@ LIBRARIES: Final = ".deps/debian"
 """Folder of a project into which packages are unpacked."""
 _MOST_ARCHIVES: Final = 30
 """libgtest-dev needs 2 and all of Boost 120, which every run would carry along."""
-_WANTED: Final = re.compile(r"^'[^']+' ([^_\s]+)_", re.MULTILINE)
+_FILE_OF_PACKAGE: Final = re.compile(r"^'[^']+' ([^_\s]+)_", re.MULTILINE)
 _ARCHIVE: Final = re.compile(r"^'([^']+)' (\S+) \d+ SHA256:([0-9a-f]{64})$", re.MULTILINE)
 _DEPENDENCY: Final = re.compile(r"^ +\|?Depends: ([\w.+-]+)$", re.MULTILINE)
 _LIBRARY: Final = re.compile(r"(?!lib(?:hamcrest|.*-parent)|junit).*-java")
@@ -102,7 +102,7 @@ def _archives(packages: Collection[str]) -> tuple[DebianArchive, ...]:
 def _libraries_archives(packages: tuple[str, ...]) -> tuple[DebianArchive, ...]:
     """Return the archives of packages, and of those that they need and this machine lacks; empty if they are many."""
     simulated = ("-o", "Debug::NoLocking=true", "-qq", "--print-uris", "--no-install-recommends", "install")
-    needed = _WANTED.findall(_printed("apt-get", *simulated, *packages)) if packages else []
+    needed = _FILE_OF_PACKAGE.findall(_printed("apt-get", *simulated, *packages)) if packages else []
     return _archives(needed) if len(needed) <= _MOST_ARCHIVES else ()
 
 
