@@ -62,7 +62,7 @@ def test_base_models_get_a_text_and_endpoints_the_parts(tmp_path: Path) -> None:
     [
         (("devbench",), "or write all prompts with --prompts FILE"),
         (("devbench", "--limit", "1"), "--limit: give it with --prompts FILE"),
-        (("devbench", "some/id", "--prompts", "x"), "without PROBLEM"),
+        (("devbench", "some/id", "--prompts", "x"), "cannot be combined with a problem"),
         (("devbench", "--prompts", "x", "--prompt", "nonsense"), "unknown prompt 'nonsense'"),
         (("efcb", "--prompts", "x", "--prompt", "chat"), "caret; this problem is a question"),
         (("devbench", "--prompts", "x", "--prompt", "question"), "is for questions"),
