@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 import multiprocessing
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from caretbench.files import (
     read_toml,
     row_to_json,
     sha256_text,
+    toml_text,
     validated,
     write_atomically,
     write_document,
@@ -248,3 +250,15 @@ def test_documents_and_appended_rows(tmp_path: Path) -> None:
     assert list(read_appended(rows, _Setting)) == []
     rows.write_text('{"size": 1}\n{"siz')
     assert list(read_appended(rows, _Setting)) == [_Setting(size=1)]
+
+
+_TOML_VALUES = st.recursive(
+    st.text() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.dates() | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(), _TOML_VALUES, max_size=4))
+def test_a_table_is_read_back_from_its_toml(table: dict[str, object]) -> None:
+    assert tomllib.loads(toml_text(table)) == table

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
 from pydantic import Field, JsonValue
 
-from caretbench.files import read_packaged_toml, read_toml, validated
+from caretbench.files import read_packaged_toml, read_toml, toml_text, validated
 from caretbench.problem import Provenance, Row
 
 
@@ -119,20 +119,5 @@ def settings_toml(settings: ProjectSettings) -> str:
     """Return settings as TOML, without what has its default."""
     values = settings.model_dump(mode="json", exclude_defaults=True)
     checks = values.pop("checks", [])
-    blocks = ["\n".join(_lines(values)), *("[[checks]]\n" + "\n".join(_lines(check)) for check in checks)]
+    blocks = [toml_text(values), *(f"[[checks]]\n{toml_text(check)}" for check in checks)]
     return "\n\n".join(blocks) + "\n"
-
-
-def _lines(values: dict[str, object]) -> Iterable[str]:
-    return (f"{name} = {_value(value)}" for name, value in values.items())
-
-
-def _value(value: object) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_value(name)} = {_value(each)}" for name, each in value.items()) + " }"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-        return f'"{escaped}"'
-    return str(value).lower()

@@ -232,7 +232,8 @@ class _Recorded:
             unknown = [identity for identity in identities if identity not in ids]
             if unknown:
                 data = self.benchmark.data.name
-                note(f"{path}: ignored {counted(len(unknown), 'row')}: no problem {unknown[0]!r} in {data}")
+                first = "" if len(unknown) == 1 else ", for example"
+                note(f"{path}: ignored {counted(len(unknown), 'row')}: no problem {unknown[0]!r} in {data}{first}")
         for path, count in self.of_other_blocks.items():
             note(f"{path}: ignored {counted(count, 'row')} about blocks that changed since")
         for path, count in self.without_text.items():

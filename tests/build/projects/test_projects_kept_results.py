@@ -77,5 +77,6 @@ def test_texts_for_people_and_settings_of_services_are_known_by_their_paths() ->
     for_people = ("README.rst", "docs/a.md", ".gitignore", ".github/workflows/ci.yml", ".travis.yml", "sub/LICENSE",
                   ".circleci/config.yml", "appveyor.yml", "CHANGES.txt")  # fmt: skip
     assert [path for path in for_people if not is_for_people(path)] == []
-    read = (".mocharc.yml", ".babelrc", ".pytest.ini", "tests/data/x.yml", "changes.py", "LICENSE.py", "package.json")
+    read = (".mocharc.yml", ".babelrc", ".pytest.ini", "tests/data/x.yml", "changes.py", "LICENSE.py", "package.json",
+            "codecov/fixtures/report.json", "LICENSES/mit.json")  # fmt: skip
     assert [path for path in read if is_for_people(path)] == []

@@ -30,8 +30,9 @@ from caretbench.syntax import language_of
 _DEPENDENCIES: Final = (f"{PACKAGES_FOLDER}/", "node_modules/")
 # Commits to these are frequent, and no test reads them: one that replaced .travis.yml repeated all 33 commands.
 _FOR_PEOPLE: Final = re.compile(
-    r".*\.(?:md|rst|adoc)|(?:.*/)?(?:\.(?:git|circleci/|cirrus|codecov|editorconfig|mergify|pre-commit|readthedocs|travis)"
-    r"|\.?appveyor|azure-pipelines|codecov|renovate|AUTHORS|CHANGE|COPYING|LICEN[CS]E|NOTICE)[^/]*(?:/.*)?"
+    r".*\.(?:md|rst|adoc)|(?:.*/)?(?:\.(?:circleci|github|gitlab)/.*"
+    r"|\.(?:git|cirrus|codecov|editorconfig|mergify|pre-commit|readthedocs|travis)[^/]*"
+    r"|(?:\.?appveyor|azure-pipelines|codecov|renovate)[^/]*|(?:AUTHORS|CHANGE|COPYING|LICEN[CS]E|NOTICE)[^/]*)"
 )
 """Paths of texts for people, and of settings of services that build and check a repository."""
 _SETUP_FILES: Final = frozenset({"setup.py", "noxfile.py", "conftest.py"})

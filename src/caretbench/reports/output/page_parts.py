@@ -104,8 +104,8 @@ def _several_numbers(parts: Sequence[HeadPart]) -> str:
 
 def _part(head: ReportHead, part: HeadPart) -> PageHeadPart:
     counts = Counter(entry.estimate.problems for entry in part.ranking)
-    (usual, count), *_ = counts.most_common(1)
-    others = f"; {len(part.ranking) - count} of the rows over others, as they say" if len(counts) > 1 else ""
+    (usual, _), *_ = counts.most_common(1)
+    others = ", unless a row names another number" if len(counts) > 1 else ""
     return PageHeadPart(
         title=part.heading,
         sentences=part_sentences(head, part),

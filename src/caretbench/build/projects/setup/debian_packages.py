@@ -71,7 +71,7 @@ class DebianArchive(NamedTuple):
 
 LIBRARIES: Final = ".deps/debian"
 """Folder of a project into which packages are unpacked."""
-_MOST_ARCHIVES: Final = 30
+_MAX_ARCHIVES: Final = 30
 """libgtest-dev needs 2 and all of Boost 120, which every run would carry along."""
 _FILE_OF_PACKAGE: Final = re.compile(r"^'[^']+' ([^_\s]+)_", re.MULTILINE)
 _ARCHIVE: Final = re.compile(r"^'([^']+)' (\S+) \d+ SHA256:([0-9a-f]{64})$", re.MULTILINE)
@@ -103,7 +103,7 @@ def _libraries_archives(packages: tuple[str, ...]) -> tuple[DebianArchive, ...]:
     """Return the archives of packages, and of those that they need and this machine lacks; empty if they are many."""
     simulated = ("-o", "Debug::NoLocking=true", "-qq", "--print-uris", "--no-install-recommends", "install")
     needed = _FILE_OF_PACKAGE.findall(_printed("apt-get", *simulated, *packages)) if packages else []
-    return _archives(needed) if len(needed) <= _MOST_ARCHIVES else ()
+    return _archives(needed) if len(needed) <= _MAX_ARCHIVES else ()
 
 
 def libraries_command(faults: str, named: str | None) -> str | None:

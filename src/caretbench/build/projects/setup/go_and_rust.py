@@ -6,16 +6,16 @@ tests do not need: lines for newer tools, optional crates, and those for benchma
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 from caretbench.build.projects.setup.project_tables import read_text, read_toml
 from caretbench.execution.workspaces.snapshot_store import Snapshot
+from caretbench.files import toml_text
 
 _GO_MODULES: Final = "GOMODCACHE=$PWD/.deps/go GOFLAGS=-modcacherw GOTOOLCHAIN=local go mod"
 _NEWER_LINES: Final = re.compile(r"^(?:go 1\.\d+[.r]|toolchain |tool\b|godebug\b|ignore\b)", re.MULTILINE)
@@ -111,7 +111,7 @@ def _reduced(snapshot: Snapshot) -> str | None:
     manifest = dict[str, Any](read_toml(snapshot, "Cargo.toml"))
     if "package" not in manifest or "workspace" in manifest:
         return None
-    before = _toml(manifest)
+    before = toml_text(manifest)
     places = [manifest, *manifest.get("target", {}).values()]
     for table in (place.get("dev-dependencies", {}) for place in places):
         for name in _unused(table, snapshot):
@@ -127,7 +127,7 @@ def _reduced(snapshot: Snapshot) -> str | None:
     # rustc warns of a cfg whose feature nobody declares, and some crates deny warnings.
     if dropped:
         manifest["features"] = {**{name: [] for name in sorted(dropped)}, **features}
-    after = _toml(manifest)
+    after = toml_text(manifest)
     return after if after != before else None
 
 
@@ -159,36 +159,3 @@ def _enabled(features: Mapping[str, list[str]]) -> set[str]:
         reached.update(fresh)
         open_names += fresh
     return reached
-
-
-def _toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
-    """Return the text of a table: its values, then its tables."""
-    plain = [f"{_key(key)} = {_value(value)}\n" for key, value in table.items() if not _is_table(value)]
-    head = [f"[{'.'.join(map(_key, path))}]\n"] if path else []
-    return "".join([*head, *plain, *_tables(table, path)])
-
-
-def _tables(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterable[str]:
-    for key, value in table.items():
-        inner = (*path, key)
-        if isinstance(value, dict):
-            yield _toml(value, inner)
-        elif _is_table(value):
-            yield from (f"[[{'.'.join(map(_key, inner))}]]\n{_toml(one)}" for one in value)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
-
-
-def _is_table(value: object) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
-
-
-def _value(value: object) -> str:
-    """Return a value of one line: strings, numbers and lists are written as in JSON, tables in braces."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(key)} = {_value(one)}" for key, one in value.items()) + "}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    return json.dumps(value, ensure_ascii=False)
