@@ -45,7 +45,7 @@ def main() -> None:
     answers = {f"{one.id}#{n}": (one, text) for one in problems for n, text in enumerate(decoys(one))}
 
     def request(key: str, text: str) -> ExecutionRequest:
-        made = suite.submitted_request(answers[key][0], text, "default", {})
+        made = suite.request(answers[key][0], text, "default", {})
         assert isinstance(made, ExecutionRequest)  # noqa: S101  the suite runs programs
         return made.model_copy(update={"id": key, "reference_cpu_s": 0.0})
 

@@ -61,7 +61,7 @@ def sequence(data: Path, language: str, model: str, category: str) -> list[Start
         *((problem.id, -1, problem.reference) for problem in problems.values()),
         *((row.problem_id, row.sample, row.text) for row in suite.recorded_completions(data, chosen, [model])),
     ]
-    requests = ((name, sample, suite.request(problems[name], text, "paper")) for name, sample, text in answers)
+    requests = ((name, sample, suite.make_request(problems[name], text, "paper")) for name, sample, text in answers)
     return [Started(name, sample, one) for name, sample, one in requests if isinstance(one, ExecutionRequest)]
 
 

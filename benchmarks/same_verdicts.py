@@ -49,7 +49,7 @@ def samples(data: str, count: int, seed: int, languages: Sequence[str]) -> list[
     problems = {problem.id: problem for problem in loaded.problems}
     programs: dict[str, dict[str, ExecutionRequest]] = {language: {} for language in languages}
     for number, completion in enumerate(devbench.recorded_completions(Path(data), problems, ())):
-        request = devbench.request(problems[completion.problem_id], completion.text, "default")
+        request = devbench.make_request(problems[completion.problem_id], completion.text, "default")
         if request is not None and request.language in programs:
             known = programs[request.language]
             known.setdefault(request.source, request.model_copy(update={"id": f"{number} {request.id}"}))

@@ -123,7 +123,7 @@ class Trial(NamedTuple):
 
 def program(problem: Problem, text: str) -> ExecutionRequest:
     """Return the execution of a problem's program with a text."""
-    found = load_suite("devbench").request(problem, text, "default")
+    found = load_suite("devbench").make_request(problem, text, "default")
     assert isinstance(found, ExecutionRequest)  # noqa: S101  these problems are programs
     return found.model_copy(update={"id": found.source})
 

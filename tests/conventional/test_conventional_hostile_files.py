@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from caretbench.conventional import conventional_names
 from caretbench.conventional.descriptions import description, pull_files, released_folder
 from caretbench.conventional.rows import read_problems, read_rows
+from caretbench.download import download_file
 from caretbench.files import DataError
 from caretbench.suites import load_suite
 from tests.support.conventional_layouts import LAYOUTS, SAFIM, Json
@@ -76,7 +77,7 @@ def test_a_changed_row_is_read_or_refused_by_file_line_and_field(name: str, data
         for problem in problems:
             problem.model_dump_json().encode()
             suite.measure(problem, problem.reference, "paper")
-            suite.submitted_request(problem, "x", "default", {})
+            suite.request(problem, "x", "default", {})
 
 
 @pytest.mark.parametrize("field", ["prompt", "eval_prompt", "ground_truth"])
@@ -166,7 +167,8 @@ def test_a_server_with_other_files_gives_their_address(
     from tests.conventional.test_conventional_rows import serve_folder
 
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("caretbench.download.time.sleep", lambda _seconds: None)
+    # The default is bound when the module is imported: with `time.sleep` replaced, each of nine cases waited 14 s.
+    monkeypatch.setitem(download_file.__kwdefaults__, "pause", lambda _seconds: None)
     for file in description(name).files:
         path = tmp_path / "site" / file.path
         path.parent.mkdir(parents=True, exist_ok=True)

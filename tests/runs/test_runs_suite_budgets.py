@@ -45,11 +45,11 @@ def test_all_is_every_suite_with_data_and_a_line_for_the_others(
 ) -> None:
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
     plan = ResolvedRun.from_config(config_of(tmp_path))
-    assert [one.suite.name for one in plan.benchmarks] == FIVE
-    assert max(len(one.problems) for one in plan.benchmarks) == ALL_LIMIT
+    assert [one.suite.name for one in plan.suites] == FIVE
+    assert max(len(one.problems) for one in plan.suites) == ALL_LIMIT
     assert plan.absent["safim"].endswith("caretbench pull safim")
     assert "--data PATH" in plan.absent["repobench"]
-    assert len({one.folder.path for one in plan.benchmarks}) == len(FIVE)
+    assert len({one.folder.path for one in plan.suites}) == len(FIVE)
     with pytest.raises(UsageError, match="no suite can run"):
         ResolvedRun.from_config(RunConfig(suites=(SuiteConfig(name=ALL_SUITES, data="nowhere"),)))
 
@@ -78,7 +78,7 @@ def test_an_instruction_goes_by_chat_where_the_model_has_chat(tmp_path: Path) ->
 
 def test_a_failure_while_scoring_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: session.RunSession) -> None:
-        if self.benchmark.suite.name == "devbench":
+        if self.resolved.suite.name == "devbench":
             raise UsageError("the scorer is ill")
 
     monkeypatch.setattr(session.RunSession, "score", broken)
@@ -114,14 +114,14 @@ def test_each_suite_gets_what_it_needs_for_the_same_difference(tmp_path: Path) -
 
 def limits_of(plan: ResolvedRun, place: int) -> int:
     """Number of problems of a suite that do not overlap."""
-    return len(with_limits(plan, {place: 10_000}).benchmarks[place].problems)
+    return len(with_limits(plan, {place: 10_000}).suites[place].problems)
 
 
 def test_minutes_are_measured_divided_and_kept_by_the_next_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def timed(self: session.RunSession) -> None:
-        self.seconds += MEASURED * (4.0 if self.benchmark.suite.name == "devbench" else 1.0)
+        self.seconds += MEASURED * (4.0 if self.resolved.suite.name == "devbench" else 1.0)
 
     monkeypatch.setattr(session.RunSession, "score", timed)
     asked: list[ModelRequest] = []
@@ -136,7 +136,7 @@ def test_minutes_are_measured_divided_and_kept_by_the_next_command(
     plan = ResolvedRun.from_config(config)
     assert undivided(plan) == {0: None, 1: None}
     runner.run(plan, counting)
-    manifests = [RunFolder(one.folder.path).manifest() for one in plan.benchmarks]
+    manifests = [RunFolder(one.folder.path).manifest() for one in plan.suites]
     limits = [[entry.limit for entry in manifest.selections] for manifest in manifests]
     assert [found[0] for found in limits] == [MEASURED, MEASURED]
     assert MEASURED < limits[0][-1] < 40  # type: ignore[operator]

@@ -47,8 +47,8 @@ def prompts(plan: ResolvedRun, *kinds: str) -> dict[tuple[str, str], str]:
     assert all(options.uncut for options in opened[1::2])
     assert not any(options.uncut for options in opened[::2])
     return {
-        (info.model, benchmark.suite.name): str(info.settings["prompt"])
-        for benchmark, asked in zip(plan.benchmarks, infos, strict=True)
+        (info.model, resolved.suite.name): str(info.settings["prompt"])
+        for resolved, asked in zip(plan.suites, infos, strict=True)
         for info in asked
     }
 

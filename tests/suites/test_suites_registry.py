@@ -107,7 +107,7 @@ class It(Suite):
     def load(self, source):
         raise NotImplementedError
 
-    def request(self, problem, text, profile):
+    def make_request(self, problem, text, profile):
         raise NotImplementedError
 """
 
@@ -176,7 +176,7 @@ def test_predicates_are_measured_by_default(make_problem: MakeProblem) -> None:
         def load(self, source):  # type: ignore[no-untyped-def]
             raise NotImplementedError
 
-        def request(self, *_arguments):  # type: ignore[no-untyped-def]
+        def make_request(self, *_arguments):  # type: ignore[no-untyped-def]
             return None
 
         def failed_predicates(self, _problem, text):  # type: ignore[no-untyped-def]
@@ -200,7 +200,7 @@ class Foreign(Suite):
     def load(self, source: str) -> ProblemSet:
         raise NotImplementedError
 
-    def request(self, *_: object, **__: object) -> None:
+    def make_request(self, *_: object, **__: object) -> None:
         raise NotImplementedError
 
     def result_tables(self, *_: object) -> tuple[Table, ...]:

@@ -126,9 +126,9 @@ def wanted(identity: str) -> str:
 class Faulty(DevBench):
     """Programs as whole answers, with little time."""
 
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
+    def make_request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """The answer is the program."""
-        made = super().request(problem, text, profile)
+        made = super().make_request(problem, text, profile)
         endless = text is not None and ("while True" in text or "for (volatile" in text)
         return made.model_copy(update={"limits": limits("timeout" if endless else "")}) if made else None
 

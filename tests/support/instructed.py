@@ -81,7 +81,7 @@ class Instructed(Suite):
         """The problems; ``source`` may be their number of functions."""
         return ProblemSet.of(source, instructed_problems(int(source) if source.isdigit() else FUNCTIONS))
 
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
+    def make_request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """The spliced program."""
         if text is None or not isinstance(problem.splice, InlineSplice):
             return None

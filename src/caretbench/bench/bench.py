@@ -164,12 +164,12 @@ class Bench:
 
         with Clients(plan, self.opener or open_client) as clients:
             infos = clients.check()
-        for benchmark, own in zip(plan.benchmarks, infos, strict=True):
-            stored = {row.key for row in benchmark.folder.completions()}
-            shown = {one.id: (one.block_hash, one.shown) for one in benchmark.problems}
+        for resolved, own in zip(plan.suites, infos, strict=True):
+            stored = {row.key for row in resolved.folder.completions()}
+            shown = {one.id: (one.block_hash, one.shown) for one in resolved.problems}
             rows: list[Completion] = []
             for info in own:
-                before = self.history.before(self.run, benchmark.suite.name, info.model, self.than)
+                before = self.history.before(self.run, resolved.suite.name, info.model, self.than)
                 earlier = RunFolder(self.state / before.data) if before is not None else None
                 if earlier is None or not earlier.problems_path.exists():
                     continue
@@ -178,9 +178,9 @@ class Bench:
                 candidates = (row for row in earlier.completions() if (row.model, row.parameters) == named)
                 rows += [row for row in candidates if row.problem_id in same and row.key not in stored]
             if rows:
-                benchmark.folder.path.mkdir(parents=True, exist_ok=True)
-                write_rows(benchmark.folder.completions_path, [*benchmark.folder.completions(), *rows])
-                self.progress.note(f"{benchmark.suite.name}: {len(rows)} answers are carried over")
+                resolved.folder.path.mkdir(parents=True, exist_ok=True)
+                write_rows(resolved.folder.completions_path, [*resolved.folder.completions(), *rows])
+                self.progress.note(f"{resolved.suite.name}: {len(rows)} answers are carried over")
 
     def _report(self, built: Mapping[str, Path], notes: Sequence[str]) -> BenchResult:
         """Write the pages, compare with an earlier bench, and add to history and summaries."""

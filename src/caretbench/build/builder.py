@@ -161,7 +161,7 @@ class Builder:
         """
 
         def program(problem: Problem, text: str) -> ExecutionRequest | None:
-            request = self.suite.submitted_request(problem, text, "default", {})
+            request = self.suite.request(problem, text, "default", {})
             if not (isinstance(problem.shown, Caret) and isinstance(request, ExecutionRequest | None)):
                 raise UsageError(
                     f"{problem.id}: it is not checked by a program; the suite {self.suite.name} needs its own gate"

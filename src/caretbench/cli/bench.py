@@ -96,7 +96,7 @@ def _print_prompts(config: Any, *, as_json: bool) -> None:
     from caretbench.runs.plans.plan import ResolvedRun
 
     plan = ResolvedRun.from_config(config)
-    for one in () if as_json else plan.benchmarks:
+    for one in () if as_json else plan.suites:
         sizes = [(problem.id, f"{len(problem.shown.model_dump_json()):,}") for problem in one.problems]
         print_table(sizes, (f"prompts of {one.suite.name}", "characters"))
     for one in () if as_json else config.suites:

@@ -54,7 +54,7 @@ def reproduce(
     text, steps, refusal = completion.text, tuple[str, ...](), None
     if not is_reference:
         text, steps, refusal = _inserted_text(completion, problem, manifest.policy)
-    request = None if refusal else suite.submitted_request(problem, text, manifest.profile, manifest.variants)
+    request = None if refusal else suite.request(problem, text, manifest.profile, manifest.variants)
     result = _result(_bounded(request, stored), problem, refusal)
     flags = () if is_reference else verdicts.answer_flags(text, problem, manifest.profile)
     if is_reference:

@@ -128,20 +128,20 @@ def _with_limit(config: RunConfig, source: Path | None, points: float) -> RunCon
     if source is not None or config.suites[0].limit is not None or config.suites[0].per_cell is not None:
         where = f"{source}, where limit is set" if source else "--limit or --per-cell"
         raise UsageError(f"--detect chooses the number of problems: it cannot be combined with {where}")
-    [benchmark] = ResolvedRun.from_config(config).benchmarks
-    limit, basis = begun_limit(benchmark), f"with which {benchmark.folder.path} was begun"
+    [resolved] = ResolvedRun.from_config(config).suites
+    limit, basis = begun_limit(resolved), f"with which {resolved.folder.path} was begun"
     if limit is None:
-        stored = [path.parent for path in benchmark.folder.path.parent.glob("*/manifest.json")]
-        limit, basis = detection_of(benchmark, points / 100, stored)
+        stored = [path.parent for path in resolved.folder.path.parent.glob("*/manifest.json")]
+        limit, basis = detection_of(resolved, points / 100, stored)
         basis = f"by {basis}"
     line = f"--detect {points:g}: "
     if limit is None:
-        further = benchmark.suite.further_data if benchmark.data.name == "starter" else ""
+        further = resolved.suite.further_data if resolved.data.name == "starter" else ""
         more = f" (more: {further})" if further else ""
-        line += f"all {len(benchmark.problems):,} problems are too few{more}, {basis}"
+        line += f"all {len(resolved.problems):,} problems are too few{more}, {basis}"
     else:
         config = config.model_copy(update={"suites": (config.suites[0].model_copy(update={"limit": limit}),)})
-        line += f"--limit {limit}, of {len(benchmark.problems):,} problems, {basis}"
+        line += f"--limit {limit}, of {len(resolved.problems):,} problems, {basis}"
     plan = ResolvedRun.from_config(config)
     if any(map(plan.price, plan.models)) or any(map(plan.price, plan.judges)):
         forecast = forecast_run(plan, without_sending(open_client))
@@ -158,7 +158,7 @@ def _ask_pilot(config: RunConfig, source: Path | None, problems: int, *, quiet: 
 
     unscored = config.model_copy(update={"score": False, "judges": (), "minutes": None})
     plan = ResolvedRun.from_config(unscored, source, check_access)
-    limits = {place: problems for place, benchmark in enumerate(plan.benchmarks) if len(benchmark.problems) > problems}
+    limits = {place: problems for place, resolved in enumerate(plan.suites) if len(resolved.problems) > problems}
     with StepProgress(quiet=quiet) as steps:
         exit_on_complaints(run_plan(with_limits(plan, limits), open_client, steps).complaints)
 

@@ -45,7 +45,7 @@ from caretbench.reports.results.problem_lists import (
 )
 from caretbench.reports.results.run_settings import model_order, model_variants, variant_titles
 from caretbench.reports.strata import SEPARATOR, HeadlinePart, Stratum, headline_parts, strata_of, stratum_name
-from caretbench.reports.summary import Column, ColumnPart, RateCell, SuiteTable, with_raw
+from caretbench.reports.summary import ModelResults, PartResults, RateCell, SuiteTable, with_raw
 from caretbench.runs.user_metrics import USER_METRIC
 from caretbench.runs.verdict import has_verdicts
 from caretbench.suites import suite_errors, suite_of_run
@@ -55,7 +55,7 @@ from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Headline, Pape
 
 
 def paper_tables_in(
-    columns: Sequence[Column],
+    columns: Sequence[ModelResults],
     stratification: Stratification,
     printed: Callable[[PaperTable], tuple[PrintedRate, ...]] = lambda _table: (),
 ) -> tuple[PaperTableLayout, ...]:
@@ -64,7 +64,7 @@ def paper_tables_in(
     return tuple(paper_table_layouts(stratification.paper_tables, strata, printed))
 
 
-def with_paper_intervals(column: Column, main: str, forms: Sequence[PaperTableLayout], seed: int) -> Column:
+def with_paper_intervals(column: ModelResults, main: str, forms: Sequence[PaperTableLayout], seed: int) -> ModelResults:
     """Return the column with the papers' intervals, if there is one sample per problem."""
     if column.samples != 1:
         return column
@@ -95,7 +95,7 @@ def columns_of(
     stratification: Stratification,
     *,
     rates_only: bool = False,
-) -> tuple[Column, ...]:
+) -> tuple[ModelResults, ...]:
     """Return one column per model, parameters, policy and profile: models first, then baselines.
 
     Args:
@@ -125,10 +125,10 @@ def columns_of(
     return tuple(_by_score(columns, policies))
 
 
-def _by_score(columns: Iterable[Column], policies: Sequence[str]) -> list[Column]:
+def _by_score(columns: Iterable[ModelResults], policies: Sequence[str]) -> list[ModelResults]:
     """Return the columns by profile and policy, models before baselines, the best model first."""
 
-    def key(column: Column) -> tuple[object, ...]:
+    def key(column: ModelResults) -> tuple[object, ...]:
         number = column.headline_of(column.overall)
         score = -number.value if number is not None and not column.baseline else 0.0
         place = policies.index(column.policy) if column.policy in policies else len(policies)
@@ -174,7 +174,7 @@ class _ColumnBuilder:
     needed: dict[str, LeadingProblems] = field(default_factory=dict)
     """Problems that need an answer by profile, once they are known."""
 
-    def column(self, group: pl.DataFrame, strata: Sequence[Stratum]) -> Column:
+    def column(self, group: pl.DataFrame, strata: Sequence[Stratum]) -> ModelResults:
         """Return the column of one model under one policy and profile."""
         model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
         there = [problem for problem in self.problems if has_verdicts(problem)]
@@ -189,7 +189,7 @@ class _ColumnBuilder:
         samples = int(group.group_by("problem_id").agg(pl.col("sample").n_unique())["sample"].max() or 0)  # type: ignore[arg-type]
         expected = samples * sum(problem.id not in excluded for problem in there)
         verdicts = int(eligible["samples"].sum())
-        return Column(
+        return ModelResults(
             model=model,
             parameters=parameters,
             policy=policy,
@@ -207,7 +207,7 @@ class _ColumnBuilder:
             needed_rule=needed.rule,
             needed_lead=leads,
             parts=tuple(
-                ColumnPart(
+                PartResults(
                     title=part.title,
                     overall=cells.cell({}, cells.table.filter(pl.col("problem_id").is_in(list(part.problems)))),
                 )
@@ -394,9 +394,9 @@ class ReportSource:
         )
 
     @cached_property
-    def headline_columns(self) -> tuple[Column, ...]:
+    def headline_columns(self) -> tuple[ModelResults, ...]:
         """Columns of the suite's own shares, over the problems that have them; breakdowns show these, not pass@1."""
-        run, shown = self.run, list[Column]()
+        run, shown = self.run, list[ModelResults]()
         for headline, frame in self.headlines:
             measured = frame.filter(pl.col("passed").is_not_null())
             there = set(measured["problem_id"])
@@ -462,7 +462,7 @@ class ReportSource:
         return recordings(sampled, run.missing, run.problems, refusals(run.frame), nothing_due)
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[ModelResults, ...]:
         """One column per model, parameters, policy and profile."""
         run = self.run
         return columns_of(

@@ -10,7 +10,7 @@ from caretbench.grouping import grouped
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.problem_lists import ExcludedProblems
-from caretbench.reports.summary import Column, Summary
+from caretbench.reports.summary import ModelResults, Summary
 from caretbench.reports.tables import ReportTable
 
 Line = Mapping[str, object]
@@ -75,7 +75,7 @@ class ColumnGroup(NamedTuple):
 
     profile: str
     policy: str
-    columns: tuple[Column, ...]
+    columns: tuple[ModelResults, ...]
     summary: Summary
 
     @property
@@ -85,7 +85,7 @@ class ColumnGroup(NamedTuple):
         return isinstance(policies, list) and self.policy in policies
 
     @property
-    def measured_columns(self) -> tuple[tuple[Column, ...], ...]:
+    def measured_columns(self) -> tuple[tuple[ModelResults, ...], ...]:
         """Columns that breakdowns show: those of each share of the suite's own, if it has any."""
         by_measure = grouped(
             (column.measure, column)

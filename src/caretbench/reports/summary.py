@@ -44,14 +44,14 @@ class RateCell(ReportValue):
         return " / ".join(self.labels.values()) or "all"
 
 
-class ColumnPart(ReportValue):
+class PartResults(ReportValue):
     """Numbers of a part of the problems that the suite keeps apart."""
 
     title: str
     overall: RateCell
 
 
-class Column(ReportValue):
+class ModelResults(ReportValue):
     """Numbers of one model with one set of parameters, under one policy and one profile."""
 
     model: str
@@ -73,7 +73,7 @@ class Column(ReportValue):
     """Rule that tells the problems that need an answer."""
     needed_lead: bool = False
     """True if these lead, as the profile says; then all stand beside, else these beside all."""
-    parts: tuple[ColumnPart, ...] = ()
+    parts: tuple[PartResults, ...] = ()
     """Parts of the problems that the suite keeps apart; empty if it averages over all."""
     measure: str = "pass@1"
     """Title of the rate; a suite may have shares of its own."""
@@ -98,7 +98,7 @@ class Column(ReportValue):
         return cell.needed if self.needed_lead and cell.needed is not None else cell.pass_at
 
 
-def headline_columns(columns: Iterable[Column], profile: object, policy: object) -> list[Column]:
+def headline_columns(columns: Iterable[ModelResults], profile: object, policy: object) -> list[ModelResults]:
     """Return the columns under a run's own profile and policy, which its head is about."""
     return [column for column in columns if (column.profile, column.policy) == (profile, policy)]
 
@@ -132,8 +132,8 @@ class Summary(ReportValue):
     """Valid problems by the strength of the mutant that the gate killed."""
     head: ReportHead | None = None
     """Ranked models and their differences; None if the run has no number to rank models by."""
-    columns: tuple[Column, ...]
-    headline_columns: tuple[Column, ...] = ()
+    columns: tuple[ModelResults, ...]
+    headline_columns: tuple[ModelResults, ...] = ()
     """Columns of the suite's own shares, which breakdowns show in place of pass@1; ``measure`` names the share."""
     excluded: tuple[ExcludedProblems, ...] = ()
     discordant: tuple[DiscordantCase, ...] = ()

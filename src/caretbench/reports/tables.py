@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from caretbench.errors import UsageError
 from caretbench.languages import get_language
 from caretbench.reports.estimates import ReportedNumber, ReportValue
-from caretbench.reports.summary import Column, RateCell
+from caretbench.reports.summary import ModelResults, RateCell
 
 MISSING_FIELD = "-"
 NO_TEXTS = frozenset({"", MISSING_FIELD, "–", "n/a"})
@@ -179,12 +179,12 @@ def display_stratum(name: str) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def pass_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
+def pass_columns(columns: Iterable[ModelResults]) -> tuple[ModelResults, ...]:
     """Return the columns with verdicts."""
     return tuple(column for column in columns if column.overall.pass_at)
 
 
-def headline_title(columns: Iterable[Column]) -> str:
+def headline_title(columns: Iterable[ModelResults]) -> str:
     """Return the title of the number that breakdowns show: a rate, or a similarity where nothing has a verdict."""
     known = list(columns)
     titles = (title for column in known for title in column.similarity_titles.values())
@@ -192,20 +192,20 @@ def headline_title(columns: Iterable[Column]) -> str:
     return judged[0].rate_title if judged else next(titles, "pass@1")
 
 
-def models_in(columns: Iterable[Column]) -> tuple[Column, ...]:
+def models_in(columns: Iterable[ModelResults]) -> tuple[ModelResults, ...]:
     """Return the models with a number, verdicts before similarities; the baselines if there are none."""
     known = tuple(columns)
     judged = pass_columns(known) or tuple(column for column in known if column.headline_of(column.overall) is not None)
     return tuple(column for column in judged if not column.baseline) or judged
 
 
-def strata_names(columns: Iterable[Column], *, crossed: bool = False) -> tuple[str, ...]:
+def strata_names(columns: Iterable[ModelResults], *, crossed: bool = False) -> tuple[str, ...]:
     """Return the names of strata by one label, or with ``crossed`` by several labels, in order."""
     names = dict.fromkeys(name for column in columns for name in column.strata)
     return tuple(name for name in names if (" / " in name) is crossed)
 
 
-def ordered_names(columns: Iterable[Column], stratum: str) -> list[str]:
+def ordered_names(columns: Iterable[ModelResults], stratum: str) -> list[str]:
     """Return the names of a stratum's cells in order: bins of numbers by size, words by the alphabet."""
     places = {display_name(cell): _place(cell) for column in columns for cell in column.strata.get(stratum, ())}
     return sorted(places, key=lambda name: places[name])

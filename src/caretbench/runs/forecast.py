@@ -14,7 +14,7 @@ from caretbench.runs.judge import JudgingSettings
 from caretbench.runs.judging.judge_requests import DistinctText, requested_judgements
 from caretbench.runs.judging.plan import JudgingForecast, judging_forecast
 from caretbench.runs.plans.plan import ResolvedRun
-from caretbench.runs.plans.suite_settings import Benchmark, SuiteSettings
+from caretbench.runs.plans.suite_settings import ResolvedSuite, SuiteSettings
 from caretbench.runs.runner import plan_budget
 from caretbench.runs.session import Clients
 from caretbench.runs.typing_stage import TypingForecast, typing_forecast
@@ -22,7 +22,7 @@ from caretbench.runs.typing_stage import TypingForecast, typing_forecast
 
 @dataclass
 class ModelForecast:
-    """Forecast for one model on one benchmark. Costs are in US dollars; None: no price is known.
+    """Forecast for one model on one suite. Costs are in US dollars; None: no price is known.
 
     ``input_tokens`` counts every sample with its whole prompt: several may share one request, and then cost less.
     Expected are answers as long as the reference answers; the worst case is ``max_tokens`` for each, and where tokens
@@ -98,15 +98,15 @@ def forecast_run(plan: ResolvedRun, opener: ClientOpener) -> RunForecast:
     forecast = RunForecast(plan_budget(plan).spent)
     with Clients(plan, opener) as clients:
         clients.check()
-        names = [benchmark.suite.name for benchmark in plan.benchmarks]
+        names = [resolved.suite.name for resolved in plan.suites]
         forecast.absent = [f"{name}: {reason}" for name, reason in plan.absent.items()]
         forecast.absent += [f"{names[index]}: {reason}" for (_, index), reason in clients.refused.items()]
-        coming: list[list[Problem]] = [[] for _ in plan.benchmarks]
+        coming: list[list[Problem]] = [[] for _ in plan.suites]
         for part in (part for model in plan.models for part in clients.parts(model)):
             with clients.open_part(part) as tested_models:
                 forecast.typing += _typing_forecasts(plan, part.suites, tested_models)
                 forecast.models += [
-                    _model_forecast(tested_model, plan.benchmarks[settings.place], coming[settings.place])
+                    _model_forecast(tested_model, plan.suites[settings.place], coming[settings.place])
                     for settings, tested_model in zip(part.suites, tested_models, strict=True)
                 ]
         forecast.judges += _judged(plan, clients, coming)
@@ -117,18 +117,18 @@ def _typing_forecasts(
     plan: ResolvedRun, suites: Sequence[SuiteSettings], tested_models: Sequence[ModelUnderTest]
 ) -> Iterator[TypingForecast]:
     for settings, tested_model in zip(suites, tested_models, strict=True):
-        benchmark = plan.benchmarks[settings.place]
-        if plan.config.typing and benchmark.suite.typed_references:
-            yield typing_forecast(tested_model, benchmark.problems, benchmark.folder, plan.config.typing)
+        resolved = plan.suites[settings.place]
+        if plan.config.typing and resolved.suite.typed_references:
+            yield typing_forecast(tested_model, resolved.problems, resolved.folder, plan.config.typing)
 
 
-def _model_forecast(tested_model: ModelUnderTest, benchmark: Benchmark, coming: list[Problem]) -> ModelForecast:
+def _model_forecast(tested_model: ModelUnderTest, resolved: ResolvedSuite, coming: list[Problem]) -> ModelForecast:
     """Return the forecast for a model; add the problem of every expected answer to ``coming``."""
-    stored = GenerationStage(benchmark.problems, benchmark.folder).stored(tested_model)
-    asked = tested_model.asked(benchmark.problems)
+    stored = GenerationStage(resolved.problems, resolved.folder).stored(tested_model)
+    asked = tested_model.asked(resolved.problems)
     row = ModelForecast(
         model=tested_model.name,
-        folder=str(benchmark.folder.path),
+        folder=str(resolved.folder.path),
         prompt=tested_model.strategy.key,
         problems=len(asked),
         samples_wanted=len(asked) * tested_model.samples,
@@ -139,7 +139,7 @@ def _model_forecast(tested_model: ModelUnderTest, benchmark: Benchmark, coming: 
         instruction=tested_model.instruction.key if tested_model.instruction else None,
     )
     worst, expected = [], []
-    for entry in tested_model.pending_samples(benchmark.problems, stored):
+    for entry in tested_model.pending_samples(resolved.problems, stored):
         count = len(entry.samples)
         if entry.prompt is None:
             row.unpromptable += count
@@ -170,13 +170,13 @@ def _judged(plan: ResolvedRun, clients: Clients, coming: Sequence[Sequence[Probl
     """
     for judge in plan.judges:
         with clients.open_client(judge) as client:
-            for benchmark, problems in zip(plan.benchmarks, coming, strict=True):
-                for part in plan.criterion_batches(benchmark):
+            for resolved, problems in zip(plan.suites, coming, strict=True):
+                for part in plan.criterion_batches(resolved):
                     settings = JudgingSettings(
-                        benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text,
-                        controls=benchmark.suite.caret_controls,
+                        resolved.policy, resolved.profile, text_of=resolved.suite.judged_text,
+                        controls=resolved.suite.caret_controls,
                     )  # fmt: skip
-                    texts = settings.texts(benchmark.folder, part, not_scored=True).texts
+                    texts = settings.texts(resolved.folder, part, not_scored=True).texts
                     ours = {problem.id for problem in part.problems}
                     texts += [
                         DistinctText(problem, problem.reference, f"to come {number}")
@@ -184,7 +184,7 @@ def _judged(plan: ResolvedRun, clients: Clients, coming: Sequence[Sequence[Probl
                         if problem.id in ours
                     ]
                     row = judging_forecast(
-                        benchmark.folder, requested_judgements(part.criterion, texts, None), client, judge.name,
+                        resolved.folder, requested_judgements(part.criterion, texts, None), client, judge.name,
                         part.criterion, part.criterion.sampling, plan.price(judge),
                     )  # fmt: skip
-                    yield JudgeForecast(judge.name, str(benchmark.folder.path), row)
+                    yield JudgeForecast(judge.name, str(resolved.folder.path), row)

@@ -15,7 +15,7 @@ from caretbench.execution.dispatcher import open_executor
 from caretbench.problem import Completion, Problem
 from caretbench.progress import Progress
 from caretbench.runs.plans.plan import ResolvedRun
-from caretbench.runs.plans.suite_settings import Benchmark
+from caretbench.runs.plans.suite_settings import ResolvedSuite
 from caretbench.runs.run_folder import ModelInfo, RunFolder
 from caretbench.runs.session import RunSession
 from caretbench.suites import baselines_of_run
@@ -99,7 +99,7 @@ def score_recorded(
     read_log: LogReader = lambda _path, _suite, _hash: None,
     in_memory: AnswersInMemory | None = None,
 ) -> RunFolder:
-    """Score recorded completions and baselines of a plan's single benchmark, as :func:`caretbench.api.score` does.
+    """Score recorded completions and baselines of a plan's single suite, as :func:`caretbench.api.score` does.
 
     Everything is read and checked before anything is written. ``read_log`` reads logs of other harnesses; ``in_memory``
     are answers that no file has.
@@ -109,19 +109,19 @@ def score_recorded(
         DataError: a file is malformed, or another answer under the same key is there already.
     """
     progress = progress or Progress()
-    [benchmark] = plan.benchmarks
+    [resolved] = plan.suites
     config = plan.config
     if in_memory is not None:
-        in_memory.check(benchmark.data, baselines_of_run(benchmark.suite.name))
-    check_folder_is_writable(benchmark.folder.path)
+        in_memory.check(resolved.data, baselines_of_run(resolved.suite.name))
+    check_folder_is_writable(resolved.folder.path)
     executor = None
-    if benchmark.execute:
+    if resolved.execute:
         executor = open_executor(config.workers, use_cache=config.cache, engine=config.engine)
-    with RunSession(benchmark, executor, progress) as session:
-        logs = {path: read_log(path, benchmark.suite.name, benchmark.data.hash) for path in paths}
+    with RunSession(resolved, executor, progress) as session:
+        logs = {path: read_log(path, resolved.suite.name, resolved.data.hash) for path in paths}
         if in_memory is not None:
             logs[Path("answers in memory")] = in_memory  # its name in messages
-        recorded = _Recorded(benchmark, plan.baselines, logs, models)
+        recorded = _Recorded(resolved, plan.baselines, logs, models)
         # Read and checked as a whole first: a fault in the last file must not leave half of the rows.
         new = session.scoring.new_completions(recorded.rows())
         recorded.check(progress.note)
@@ -129,14 +129,14 @@ def score_recorded(
         session.scoring.append_completions(new)
         del new  # 30 MB of nine models
         session.score()
-    return benchmark.folder
+    return resolved.folder
 
 
 @dataclass
 class _Recorded:
     """Completions of baselines and of files, with facts collected while they are read."""
 
-    benchmark: Benchmark
+    resolved: ResolvedSuite
     baselines: Sequence[str]
     logs: Mapping[Path, CompletionLog | None]
     models: Sequence[str]
@@ -147,10 +147,10 @@ class _Recorded:
 
     def rows(self) -> Iterator[Completion]:
         """Yield the selected completions."""
-        problems = {problem.id: problem for problem in self.benchmark.problems}
-        writers = self.benchmark.suite.baselines
+        problems = {problem.id: problem for problem in self.resolved.problems}
+        writers = self.resolved.suite.baselines
         for name in self.baselines:
-            for completion in baseline_completions(name, self.benchmark.problems, writers):
+            for completion in baseline_completions(name, self.resolved.problems, writers):
                 self.seen.setdefault((name, "none"), ModelInfo(model=name, source="baseline"))
                 yield completion
         for path, log in self.logs.items():
@@ -175,8 +175,8 @@ class _Recorded:
         return not self.models or model in self.models
 
     def _of_file(self, path: Path, problems: Mapping[str, Problem], passed_over: PassedOver) -> Iterator[Completion]:
-        names = baselines_of_run(self.benchmark.suite.name)
-        for completion in self.benchmark.suite.recorded_completions(path, problems, self.models, passed_over):
+        names = baselines_of_run(self.resolved.suite.name)
+        for completion in self.resolved.suite.recorded_completions(path, problems, self.models, passed_over):
             if completion.block_hash not in (None, problems[completion.problem_id].block_hash):
                 self.of_other_blocks[path] += 1
                 continue
@@ -206,8 +206,8 @@ class _Recorded:
         if self.logs and not recorded and seen:
             raise UsageError(
                 f"{named}: no completion belongs to the chosen problems; ids here: {_first_ids(seen)}; ids of the "
-                f"chosen problems of {self.benchmark.data.name}: "
-                f"{_first_ids([problem.id for problem in self.benchmark.problems])}; {self._remedy(seen)}"
+                f"chosen problems of {self.resolved.data.name}: "
+                f"{_first_ids([problem.id for problem in self.resolved.problems])}; {self._remedy(seen)}"
             )
         # A misspelt --model would else score baselines alone, and look like success.
         absent = [name for name in self.models if name not in recorded]
@@ -221,17 +221,17 @@ class _Recorded:
         """Raise if all rows are about blocks that are others now."""
         if not recorded and (count := self.of_other_blocks.total()):
             raise UsageError(
-                f"{named}: {counted(count, 'row')}, about blocks of {self.benchmark.data.name} that changed since; "
+                f"{named}: {counted(count, 'row')}, about blocks of {self.resolved.data.name} that changed since; "
                 "ask the model again"
             )
 
     def _note_passed_over(self, note: Callable[[str], None]) -> None:
-        ids = {problem.id for problem in self.benchmark.data.problems}
+        ids = {problem.id for problem in self.resolved.data.problems}
         for path, identities in self.passed_over.items():
             # A row about a problem that the data do not have is a slip; one that was not selected is none.
             unknown = [identity for identity in identities if identity not in ids]
             if unknown:
-                data = self.benchmark.data.name
+                data = self.resolved.data.name
                 first = "" if len(unknown) == 1 else ", for example"
                 note(f"{path}: ignored {counted(len(unknown), 'row')}: no problem {unknown[0]!r} in {data}{first}")
         for path, count in self.of_other_blocks.items():
@@ -245,7 +245,7 @@ class _Recorded:
                 note(f"{path}: samples without an answer: {counts}")
 
     def _remedy(self, seen: Sequence[str]) -> str:
-        ids = {problem.id for problem in self.benchmark.data.problems}
+        ids = {problem.id for problem in self.resolved.data.problems}
         if ids.isdisjoint(seen):
             return "name the data that they belong to with --data, or correct the field problem_id"
         return "choose these problems, too, with --select and --limit"

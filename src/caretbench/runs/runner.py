@@ -29,7 +29,7 @@ from caretbench.runs.judging.ratings import REQUIRED_COVERAGE
 from caretbench.runs.plans.model_plan import ModelPlan
 from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.plans.prices import CostBudget
-from caretbench.runs.plans.suite_settings import Benchmark
+from caretbench.runs.plans.suite_settings import ResolvedSuite
 from caretbench.runs.request_stage import StageCounts
 from caretbench.runs.run_folder import ModelInfo, RunFolder, write_absent
 from caretbench.runs.session import Clients, RunSession
@@ -81,7 +81,7 @@ def _run_within_budget(
     # After a stop the stored problems cost no time: further ones are measured.
     tried = {index: (limit or 0) + MEASURED for index, limit in begun.items()}
     result = _run(with_limits(plan, tried), opener, FolderProgress(progress, "measured"), probe)
-    folders = {benchmark.folder.path: index for index, benchmark in enumerate(plan.benchmarks)}
+    folders = {resolved.folder.path: index for index, resolved in enumerate(plan.suites)}
     costs = {
         folders[folder.path]: SuiteCost(result.seconds[folder.path] / MEASURED, stored_cost(folder) / tried[index])
         for folder in result.folders
@@ -96,7 +96,7 @@ def _run_within_budget(
         "all problems" if difference is None else f"a difference of {difference:.0%} is found in 8 of 10 comparisons"
     )
     for index, limit in limits.items():
-        name, count = plan.benchmarks[index].suite.name, len(plan.benchmarks[index].problems)
+        name, count = plan.suites[index].suite.name, len(plan.suites[index].problems)
         progress.note(f"{name}: {limit:,} of {count:,} problems, {costs[index].seconds:.2f} s each; {precision}")
     return _run(with_limits(plan, {**tried, **limits}), opener, progress, None)
 
@@ -105,8 +105,8 @@ def _run(plan: ResolvedRun, opener: ClientOpener, progress: Progress, probe: Pro
     config = plan.config
     with ExitStack() as stack:
         clients = stack.enter_context(Clients(plan, opener))
-        for benchmark in plan.benchmarks:
-            check_folder_is_writable(benchmark.folder.path)
+        for resolved in plan.suites:
+            check_folder_is_writable(resolved.folder.path)
         executor = _executor(plan)
         # All clients are opened once before the first request: a typo in the ninth model must not cost the answers of
         # eight.
@@ -124,7 +124,7 @@ def _run(plan: ResolvedRun, opener: ClientOpener, progress: Progress, probe: Pro
         answered = {place: one for place, one in sessions.items() if _answered(one, plan.models)}
         result.complaints += _judge_and_score(plan, clients, answered, budget)
         refused = {
-            f"{plan.benchmarks[place].folder.path.name}{f', {title}' if title else ''}": reason
+            f"{plan.suites[place].folder.path.name}{f', {title}' if title else ''}": reason
             for (title, place), reason in clients.refused.items()
         }
         result.complaints += [f"{name}: {reason}" for name, reason in refused.items()]
@@ -141,11 +141,11 @@ def _sessions(
 ) -> dict[int, RunSession]:  # fmt: skip
     """Return the sessions of the suites that some model is asked about, by place."""
     sessions = {}
-    for place, benchmark in enumerate(plan.benchmarks):
+    for place, resolved in enumerate(plan.suites):
         if infos[place]:
             with _tolerating(plan, clients.refused, place):
-                own = executor if benchmark.execute else None
-                session = RunSession(benchmark, own, _progress_of(plan, benchmark, progress))
+                own = executor if resolved.execute else None
+                session = RunSession(resolved, own, _progress_of(plan, resolved, progress))
                 sessions[place] = stack.enter_context(session)
     return sessions
 
@@ -161,14 +161,14 @@ def _tolerating(plan: ResolvedRun, refused: dict[tuple[str, int], str], place: i
         refused["", place] = str(error)
 
 
-def _progress_of(plan: ResolvedRun, benchmark: Benchmark, progress: Progress) -> Progress:
+def _progress_of(plan: ResolvedRun, resolved: ResolvedSuite, progress: Progress) -> Progress:
     """Return the progress of a suite's folder, with the folder's name if there are several."""
-    return FolderProgress(progress, benchmark.folder.path.name) if len(plan.benchmarks) > 1 else progress
+    return FolderProgress(progress, resolved.folder.path.name) if len(plan.suites) > 1 else progress
 
 
 def _executor(plan: ResolvedRun) -> Dispatcher | None:
     config = plan.config
-    if not (config.score and any(benchmark.execute for benchmark in plan.benchmarks)):
+    if not (config.score and any(resolved.execute for resolved in plan.suites)):
         return None
     check_cache_is_writable()
     return open_executor(config.workers, use_cache=config.cache, engine=config.engine)
@@ -184,7 +184,7 @@ def _probe(plan: ResolvedRun, clients: Clients, probe: Probe) -> None:
 
 def plan_budget(plan: ResolvedRun) -> CostBudget:
     """Return the budget of a run; the cost of stored rows counts as spent."""
-    return CostBudget(plan.config.max_cost, sum(stored_cost(benchmark.folder) for benchmark in plan.benchmarks))
+    return CostBudget(plan.config.max_cost, sum(stored_cost(resolved.folder) for resolved in plan.suites))
 
 
 def _answered(session: RunSession, models: Sequence[ModelPlan]) -> bool:
@@ -229,16 +229,16 @@ def _generate_suite(
     if warning := family_warning(tested_model.strategy, tested_model.client):
         session.progress.note(f"{tested_model.name}: warning: {warning}")
 
-    benchmark = session.benchmark
+    resolved = session.resolved
     complaints: list[str] = []
 
     def report(name: str, added: int, counts: StageCounts) -> None:
         session.progress(f"answers of {name}", added, counts.requested, format_counts(counts))
 
-    stages = {title: GenerationStage(benchmark.problems, session.folder)}
-    if trigger and benchmark.suite.typed_references:
-        stages[f"{title}, typed"] = TypingStage(benchmark.problems, session.folder, trigger)
-        if benchmark.data.name == "starter":
+    stages = {title: GenerationStage(resolved.problems, session.folder)}
+    if trigger and resolved.suite.typed_references:
+        stages[f"{title}, typed"] = TypingStage(resolved.problems, session.folder, trigger)
+        if resolved.data.name == "starter":
             session.progress.note(
                 "--typing: the references of starter sets were written for this package; numbers to compare models by "
                 "come from --project or --data released"
@@ -297,7 +297,7 @@ def _judge_and_score(
 ) -> list[str]:
     """Judge all answers, score, then judge by criteria that apply only to passed answers; return complaints."""
     sessions = answered.values()
-    parts = {session: plan.criterion_batches(session.benchmark) for session in sessions if plan.judges}
+    parts = {session: plan.criterion_batches(session.resolved) for session in sessions if plan.judges}
     last = {session: [batch for batch in batches if batch.criterion.only] for session, batches in parts.items()}
     first = {session: [batch for batch in parts[session] if batch not in last[session]] for session in parts}
     # A suite with criteria for passed answers alone has nothing to judge before it is scored.
@@ -321,12 +321,12 @@ def _judge(
     for judge in plan.judges if parts else ():
         with clients.open_client(judge) as client:
             for session, ours in parts.items():
-                benchmark = session.benchmark
+                resolved = session.resolved
                 try:
                     settings = JudgingSettings(
-                        benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text,
+                        resolved.policy, resolved.profile, text_of=resolved.suite.judged_text,
                         prices={judge.name: plan.price(judge)}, budget=budget, report=session.progress,
-                        controls=benchmark.suite.caret_controls,
+                        controls=resolved.suite.caret_controls,
                     )  # fmt: skip
                     with session.timed():
                         results = judge_parts(session.folder, ours, [(judge.name, client)], settings)
@@ -366,11 +366,11 @@ def undivided(plan: ResolvedRun) -> dict[int, int | None]:
     if config.minutes is None and (config.max_cost is None or not plan.is_tolerant):
         return {}
     return {
-        place: begun_limit(benchmark)
-        for place, benchmark in enumerate(plan.benchmarks)
-        if benchmark.selection.limit is None
-        and benchmark.selection.per_cell is None
-        and len(benchmark.problems) > MEASURED
+        place: begun_limit(resolved)
+        for place, resolved in enumerate(plan.suites)
+        if resolved.selection.limit is None
+        and resolved.selection.per_cell is None
+        and len(resolved.problems) > MEASURED
     }
 
 
@@ -378,16 +378,16 @@ def with_limits(plan: ResolvedRun, limits: Mapping[int, int]) -> ResolvedRun:
     """Return the plan with these numbers of problems by place of the suite."""
     return replace(
         plan,
-        benchmarks=[
-            _limited(benchmark, limits[place]) if place in limits else benchmark
-            for place, benchmark in enumerate(plan.benchmarks)
+        suites=[
+            _limited(resolved, limits[place]) if place in limits else resolved
+            for place, resolved in enumerate(plan.suites)
         ],
     )
 
 
-def _limited(benchmark: Benchmark, limit: int) -> Benchmark:
-    selection = replace(benchmark.selection, limit=limit)
-    return benchmark._replace(selection=selection, problems=selection.apply(benchmark.suite, benchmark.data.problems))
+def _limited(resolved: ResolvedSuite, limit: int) -> ResolvedSuite:
+    selection = replace(resolved.selection, limit=limit)
+    return resolved._replace(selection=selection, problems=selection.apply(resolved.suite, resolved.data.problems))
 
 
 def divided(
@@ -403,7 +403,7 @@ def divided(
         seconds: Time for all problems, those that were measured among them.
         dollars: Money for all of them.
     """
-    drawn = {index: _limited(plan.benchmarks[index], len(plan.benchmarks[index].problems)).problems for index in costs}
+    drawn = {index: _limited(plan.suites[index], len(plan.suites[index].problems)).problems for index in costs}
     sizes = {index: group_sizes([one for one in problems if has_verdicts(one)]) for index, problems in drawn.items()}
 
     def limits(difference: float) -> dict[int, int]:
@@ -428,10 +428,10 @@ def divided(
     return limits(points / 100), points / 100
 
 
-def begun_limit(benchmark: Benchmark) -> int | None:
-    """Return the limit with which the benchmark's own folder was begun on these data; None if there is none."""
-    wanted = benchmark.selection.select, benchmark.selection.seed
-    manifest = stored_manifest(benchmark, benchmark.folder.path) or {}
+def begun_limit(resolved: ResolvedSuite) -> int | None:
+    """Return the limit with which the suite's own folder was begun on these data; None if there is none."""
+    wanted = resolved.selection.select, resolved.selection.seed
+    manifest = stored_manifest(resolved, resolved.folder.path) or {}
     limits = [
         one.get("limit")
         for one in manifest.get("selections") or []
@@ -447,11 +447,11 @@ def group_sizes(problems: Sequence[Problem]) -> list[int]:
     return [round(size) for size in units_of([0.0] * len(problems), clusters, overlaps).sizes] if problems else []
 
 
-def stored_manifest(benchmark: Benchmark, folder: Path) -> dict[str, Any] | None:
+def stored_manifest(resolved: ResolvedSuite, folder: Path) -> dict[str, Any] | None:
     """Return the manifest of a run on the same suite and data; None for others, and what cannot be read."""
     try:
         manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
-        same = (manifest["suite"], manifest["data"]["hash"]) == (benchmark.suite.name, benchmark.data.hash)
+        same = (manifest["suite"], manifest["data"]["hash"]) == (resolved.suite.name, resolved.data.hash)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return manifest if same else None

@@ -396,7 +396,7 @@ class ScoringStage:
 
         def request(key: str, text: str) -> AnyRequest:
             problem = self._problems[texts[key]]
-            made = self.suite.submitted_request(problem, text, self.profile, self.variants)
+            made = self.suite.request(problem, text, self.profile, self.variants)
             assert made is not None  # noqa: S101  an answer of the problem has run
             return made.model_copy(update={"reference_cpu_s": self._reference_cpu_s.get(problem.id)})
 
@@ -425,7 +425,7 @@ class ScoringStage:
                 completion, text = answer
                 problem = self._problems[completion.problem_id]
                 refusal = verdicts.refusal(completion.text, problem, self.policy) if text is None else None
-                request = None if refusal else self.suite.submitted_request(problem, text, self.profile, self.variants)
+                request = None if refusal else self.suite.request(problem, text, self.profile, self.variants)
                 if request is None:
                     record(completion, text, verdicts.result_without_program(problem, refusal))
                     continue

@@ -27,7 +27,7 @@ from caretbench.prompts.instructions import BLIND, instruction_fault, instructio
 from caretbench.runs.generate import ModelUnderTest
 from caretbench.runs.plans.model_plan import JudgePlan, ModelPlan
 from caretbench.runs.plans.plan import ResolvedRun
-from caretbench.runs.plans.suite_settings import Benchmark, SuiteSettings, suite_settings
+from caretbench.runs.plans.suite_settings import ResolvedSuite, SuiteSettings, suite_settings
 from caretbench.runs.run_folder import Manifest, ModelInfo, RunFolder, ToolchainInfo
 from caretbench.runs.score import ScoringStage
 from caretbench.suites.baselines import baseline_completions
@@ -43,9 +43,9 @@ class RunSession:
         UsageError: it holds a run of something else.
     """
 
-    def __init__(self, benchmark: Benchmark, executor: AnyExecutor | None, progress: Progress) -> None:
-        self.benchmark = benchmark
-        self.folder = benchmark.folder
+    def __init__(self, resolved: ResolvedSuite, executor: AnyExecutor | None, progress: Progress) -> None:
+        self.resolved = resolved
+        self.folder = resolved.folder
         self._executor = executor
         self.progress = progress
         self.seconds = 0.0
@@ -64,13 +64,13 @@ class RunSession:
         with ExitStack() as stack:
             stack.enter_context(self.folder.locked())
             self._earlier = self.folder.manifest() if self.folder.manifest_path.exists() else None
-            self.manifest = manifest_of_session(self.benchmark)
+            self.manifest = manifest_of_session(self.resolved)
             self.scoring, *self._further = (
                 ScoringStage(
-                    self.benchmark.suite, self.benchmark.problems, self.folder, policy, self.benchmark.profile,
-                    self._executor, dict(self.manifest.variants), self.benchmark.metrics, self._reporting(policy),
+                    self.resolved.suite, self.resolved.problems, self.folder, policy, self.resolved.profile,
+                    self._executor, dict(self.manifest.variants), self.resolved.metrics, self._reporting(policy),
                 )
-                for policy in (self.benchmark.policy, *map(get_policy, self.manifest.further_policies))
+                for policy in (self.resolved.policy, *map(get_policy, self.manifest.further_policies))
             )  # fmt: skip
             self._stack = stack.pop_all()
         return self
@@ -80,7 +80,7 @@ class RunSession:
 
     def _reporting(self, policy: Policy) -> Callable[[str, int, int | None], None]:
         """Return the progress callback; it names the policy, unless that is the run's own."""
-        if policy == self.benchmark.policy:
+        if policy == self.resolved.policy:
             return self.progress
         return lambda step, added, total: self.progress(f"{step}, {policy.key}", added, total)
 
@@ -89,7 +89,7 @@ class RunSession:
 
         Baselines that the suite does not have are not written.
         """
-        own = self.benchmark.suite.baselines
+        own = self.resolved.suite.baselines
         manifest, folder = self.manifest, self.folder
         known = {(info.model, info.parameters) for info in manifest.models}
         date = datetime.now(UTC).date().isoformat()
@@ -99,19 +99,19 @@ class RunSession:
             if (info.source != "baseline" or info.model in own) and (info.model, info.parameters) not in known
         ]
         stored = folder.problems() if folder.problems_path.exists() else []
-        together = {problem.id: problem for problem in (*stored, *self.benchmark.problems)}
+        together = {problem.id: problem for problem in (*stored, *self.resolved.problems)}
         manifest.data.selected = len(together)
         # A report over more problems than the command chose surprises, so it is said.
-        if stored and len(together) != len(self.benchmark.problems):
+        if stored and len(together) != len(self.resolved.problems):
             self.progress.note(
                 f"{folder.path} holds {counted(len(stored), 'problem')}, "
-                f"and this command chooses {len(self.benchmark.problems)}: "
+                f"and this command chooses {len(self.resolved.problems)}: "
                 f"the report is about all {len(together)}; -o chooses another folder"
             )
         for line in (
-            *self.benchmark.data.passed_over,
-            *self.benchmark.selection.shortfall(
-                self.benchmark.suite, len(self.benchmark.problems), self.benchmark.data.problems
+            *self.resolved.data.passed_over,
+            *self.resolved.selection.shortfall(
+                self.resolved.suite, len(self.resolved.problems), self.resolved.data.problems
             ),
         ):
             self.progress.note(line)
@@ -120,18 +120,18 @@ class RunSession:
             manifest.excluded, manifest.costs = self._earlier.excluded, self._earlier.costs
         if self._executor is not None:
             manifest.isolation = self._executor.isolation().model_dump()
-            installed = toolchains(self.benchmark.problems, self._executor, self.progress.note)
+            installed = toolchains(self.resolved.problems, self._executor, self.progress.note)
             manifest.toolchains |= installed
         folder.write_manifest(manifest)
         folder.write_problems(together.values())
 
     def add_baselines(self, names: Iterable[str]) -> None:
         """Append the missing completions of these baselines."""
-        writers = self.benchmark.suite.baselines
+        writers = self.resolved.suite.baselines
         for name in names:
             # Suites have different baselines; a run over several asks each for its own.
             if name in writers:
-                self.scoring.add_completions(baseline_completions(name, self.benchmark.problems, writers))
+                self.scoring.add_completions(baseline_completions(name, self.resolved.problems, writers))
 
     def score(self) -> None:
         """Compute the missing scores under all policies of the folder."""
@@ -168,19 +168,19 @@ def toolchains(
     return installed
 
 
-def manifest_of_session(benchmark: Benchmark) -> Manifest:
-    """Return the manifest of a command on a benchmark, with what its folder holds.
+def manifest_of_session(resolved: ResolvedSuite) -> Manifest:
+    """Return the manifest of a command on a suite, with what its folder holds.
 
     More problems than the folder holds extend its run, and fewer are a part of it.
 
     Raises:
         UsageError: the folder holds a run of something else, or of other problems that these are not to be added to.
     """
-    folder = benchmark.folder
-    manifest = check_resumable(folder, benchmark.manifest())
-    if benchmark.adds or not folder.problems_path.exists():
+    folder = resolved.folder
+    manifest = check_resumable(folder, resolved.manifest())
+    if resolved.adds or not folder.problems_path.exists():
         return manifest
-    stored, chosen = ({problem.id for problem in problems} for problems in (folder.problems(), benchmark.problems))
+    stored, chosen = ({problem.id for problem in problems} for problems in (folder.problems(), resolved.problems))
     if stored <= chosen or chosen <= stored:
         return manifest
     raise UsageError(
@@ -220,12 +220,12 @@ def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
     )
 
 
-def stored_model(model: ModelPlan, settings: SuiteSettings, benchmark: Benchmark) -> ModelInfo | None:
+def stored_model(model: ModelPlan, settings: SuiteSettings, resolved: ResolvedSuite) -> ModelInfo | None:
     """Return the manifest entry under which a folder has all answers of a model; None if some are missing.
 
     The model is not there, so that its client's part of the settings is what the folder says, if that is one only.
     """
-    folder = benchmark.folder
+    folder = resolved.folder
     placement = instruction_placement(settings.instruction)
     wanted = {
         "sampling": model.sampling.model_dump(exclude_none=True),
@@ -246,7 +246,7 @@ def stored_model(model: ModelPlan, settings: SuiteSettings, benchmark: Benchmark
     stored = {row.key for row in folder.completions()}
     complete = all(
         (problem.id, model.name, candidates[0].parameters, sample) in stored
-        for problem in benchmark.problems
+        for problem in resolved.problems
         for sample in range(model.samples)
     )
     return candidates[0] if complete else None
@@ -316,7 +316,7 @@ class Clients:
         """
         settings = [
             one
-            for one in suite_settings(model, self._plan.models, self._plan.benchmarks)
+            for one in suite_settings(model, self._plan.models, self._plan.suites)
             if not {("", one.place), (model.title, one.place)} & (self.refused.keys() | self.stored.keys())
         ]
         chosen = {kind: tuple(one for one in settings if one.questions is kind) for kind in (False, True)}
@@ -334,13 +334,13 @@ class Clients:
             yield [self._model_under_test(part.model, client, settings) for settings in part.suites]
 
     def _model_under_test(self, model: ModelPlan, client: ModelClient, settings: SuiteSettings) -> ModelUnderTest:
-        benchmark = self._plan.benchmarks[settings.place]
-        where = f"{model.name}, {benchmark.folder.path.name}" if len(self._plan.benchmarks) > 1 else ""
+        resolved = self._plan.suites[settings.place]
+        where = f"{model.name}, {resolved.folder.path.name}" if len(self._plan.suites) > 1 else ""
         try:
             strategy = choose(client, settings.prompt, questions=settings.questions)
         except UsageError as error:
             raise UsageError(f"{where}: {error}" if where else str(error)) from None
-        fault = instruction_fault(strategy, client, settings.instruction, benchmark.problems)
+        fault = instruction_fault(strategy, client, settings.instruction, resolved.problems)
         if fault and settings.prompt in (None, AUTO) and "chat" in client.accepts:
             # The instruction is what such a suite is about, and only a conversation has a place for it.
             strategy, fault = choose(client, "chat"), None
@@ -355,7 +355,7 @@ class Clients:
             context=settings.context,
             preprocess=[preprocessor(name) for name in model.preprocess],
             instruction=instruction_placement(settings.instruction),
-            blind=benchmark.suite.question_without_text if settings.instruction == BLIND else None,
+            blind=resolved.suite.question_without_text if settings.instruction == BLIND else None,
             prompt_tokens=model.prompt_tokens,
             price=self._plan.price(model),
             connections=model.options.connections,
@@ -367,7 +367,7 @@ class Clients:
         Raises:
             MachineError: some of them are not stored.
         """
-        saved = [stored_model(part.model, settings, self._plan.benchmarks[settings.place]) for settings in part.suites]
+        saved = [stored_model(part.model, settings, self._plan.suites[settings.place]) for settings in part.suites]
         if not all(saved):
             raise error
         for settings, info in zip(part.suites, saved, strict=True):
@@ -380,7 +380,7 @@ class Clients:
         try:
             yield
         except (UsageError, DataError) as error:
-            if not self._plan.is_tolerant or self._plan.benchmarks[place].prompt is not None:
+            if not self._plan.is_tolerant or self._plan.suites[place].prompt is not None:
                 raise
             self.refused[title, place] = str(error)
 
@@ -392,13 +392,13 @@ class Clients:
         Raises:
             UsageError: client and settings do not fit together, or a folder contains another run.
         """
-        for place, benchmark in enumerate(self._plan.benchmarks):
+        for place, resolved in enumerate(self._plan.suites):
             with self._refusing("", place):
-                manifest_of_session(benchmark)
+                manifest_of_session(resolved)
         everybody: list[ModelPlan | JudgePlan] = [*self._plan.models, *self._plan.judges]
         for model_or_judge in everybody:
             self._plan.price(model_or_judge)
-        infos: list[list[ModelInfo]] = [[] for _ in self._plan.benchmarks]
+        infos: list[list[ModelInfo]] = [[] for _ in self._plan.suites]
         for part in (part for model in self._plan.models for part in self.parts(model)):
             with ExitStack() as stack:
                 try:

@@ -140,7 +140,7 @@ class RequestsToCome(NamedTuple):
 
 @dataclass(frozen=True)
 class TypingForecast:
-    """Forecast of the typing sessions of one model on one benchmark.
+    """Forecast of the typing sessions of one model on one suite.
 
     ``least`` is that of a model that is always right, ``most`` of one that never is. What is ``expected`` is known once
     some sessions are complete (``finished``).

@@ -154,7 +154,7 @@ class Suite(ABC):
         """
         return read_completions(path, problems, models, on_skipped)
 
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
+    def make_request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
         """Return the execution request that checks an answer: a program, or the tests of a project.
 
         None if the answer fails without execution, or if the suite executes nothing.
@@ -176,10 +176,10 @@ class Suite(ABC):
             **case_fields(checks),
         )
 
-    def submitted_request(
+    def request(
         self, problem: Problem, text: str | None, profile: Profile, variants: Mapping[str, str]
     ) -> AnyRequest | None:
-        """Return the complete request that is submitted: :meth:`request` with build variant and answer lines.
+        """Return the complete request that is submitted: :meth:`make_request` with build variant and answer lines.
 
         Args:
             problem: The problem.
@@ -189,7 +189,7 @@ class Suite(ABC):
         """
         rules = self.rules(profile)
         answer = "" if text is None and rules.null_is_empty else text
-        request = self.request(problem, answer, profile)
+        request = self.make_request(problem, answer, profile)
         if not isinstance(request, ExecutionRequest):
             return request
         update: dict[str, object] = {"variant": request.variant or variants.get(request.language)}

@@ -159,9 +159,9 @@ def watch(
             complaints.append(f"{one.name}: {error}")
             continue
         progress("checkpoints", 1, len(checkpoints), one.name)
-        for benchmark in plan.benchmarks:
-            if benchmark.folder.scores_path.exists():
-                runs.setdefault(benchmark.suite.name, []).append(benchmark.folder.path)
+        for resolved in plan.suites:
+            if resolved.folder.scores_path.exists():
+                runs.setdefault(resolved.suite.name, []).append(resolved.folder.path)
     curves = []
     for suite, paths in runs.items():
         try:

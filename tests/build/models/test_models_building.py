@@ -321,7 +321,7 @@ class Two(Suite):
     def load(self, source: str) -> ProblemSet:
         raise NotImplementedError
 
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
+    def make_request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
         raise NotImplementedError
 
 

@@ -25,7 +25,7 @@ def judge(path: Path, problem: Problem, decide: Decide, *, strict: bool = False)
     gate = ProgramGate(
         executor,
         get_policy(),
-        lambda p, text: house.request(p, text, "default"),
+        lambda p, text: house.make_request(p, text, "default"),
         house.failed_predicates,
         strict=strict,
     )
@@ -193,7 +193,7 @@ def test_a_repeated_problem_is_invalid(tmp_path: Path, make_problem: MakeProblem
     house = load_suite("devbench")
     gate = ProgramGate(
         FakeExecutor(lambda r: Status.PASSED if reference(r) else Status.FAILED),
-        get_policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates,
+        get_policy(), lambda p, text: house.make_request(p, text, "default"), house.failed_predicates,
     )  # fmt: skip
     prefix = "import os\n\n\ndef first(values):\n    return [value for value in values]\n\n\ndef double(x):\n"
     problems = [
@@ -225,7 +225,7 @@ def test_the_killing_answer_does_not_depend_on_the_order_of_results(tmp_path: Pa
     for executor in (FakeExecutor, Backwards):
         gate = ProgramGate(
             executor(lambda request: Status.PASSED if reference(request) else Status.FAILED), get_policy(),
-            lambda p, text: house.request(p, text, "default"), house.failed_predicates,
+            lambda p, text: house.make_request(p, text, "default"), house.failed_predicates,
         )  # fmt: skip
         [verdict] = gate.run([make_problem()], tmp_path / executor.__name__)
         killers.append(verdict.details["killed_by"])

@@ -83,19 +83,19 @@ def test_the_right_answer_to_another_instruction_does_not_follow_this_one() -> N
 
 def test_hidden_tests_run_behind_answers_to_both_tasks() -> None:
     for problem in of_task("scc"):
-        request = SUITE.request(problem, problem.reference, "default")
+        request = SUITE.make_request(problem, problem.reference, "default")
         assert request is not None
         assert request.source.startswith(problem.caret.prefix + problem.reference + problem.caret.suffix)
         assert len(request.source) > len(problem.caret.prefix + problem.reference + problem.caret.suffix)
         bare = problem.model_copy(update={"checks": problem.checks[1:]})
-        assert SUITE.request(bare, bare.reference, "default") is None
+        assert SUITE.make_request(bare, bare.reference, "default") is None
         assert not has_verdicts(bare)
     for problem in of_task("icc"):
-        request = SUITE.request(problem, problem.reference, "default")
+        request = SUITE.make_request(problem, problem.reference, "default")
         assert request is not None
         assert len(request.source) > len(problem.caret.prefix + problem.reference + problem.caret.suffix)
         assert "candidate(" not in problem.caret.suffix
-        assert SUITE.request(problem, None, "default") is None
+        assert SUITE.make_request(problem, None, "default") is None
 
 
 def test_the_profile_paper_checks_kind_and_number_alone() -> None:

@@ -107,7 +107,7 @@ def test_the_gate_calls_them_valid(language: str, tmp_path: Path) -> None:
     problems = [problem for problem in answers().values() if problem.caret.language == language]
     executor = LocalExecutor(workers=4, use_cache=False)
     gate = ProgramGate(
-        executor, get_policy(), lambda p, text: suite.request(p, text, "default"), suite.failed_predicates
+        executor, get_policy(), lambda p, text: suite.make_request(p, text, "default"), suite.failed_predicates
     )
     verdicts = gate.run(problems, tmp_path / "verdicts.jsonl")
     assert len(verdicts) == len(problems)

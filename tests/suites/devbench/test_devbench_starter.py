@@ -148,7 +148,7 @@ def test_a_program_of_ones_own_may_have_cases(tmp_path: Path) -> None:
     (problem,) = suite.load(str(tmp_path)).problems
     assert [check.kind for check in problem.checks] == ["cases"]
     need_toolchain("python")
-    requests = [suite.submitted_request(problem, text, "default", {}) for text in ("n ** 2", "n * 3")]
+    requests = [suite.request(problem, text, "default", {}) for text in ("n ** 2", "n * 3")]
     results = [next(iter(LocalExecutor(2, use_cache=False).submit([request]))) for request in requests]  # type: ignore[list-item]
     assert [(str(result.status), result.tests and result.tests.failing) for result in results] == [
         ("passed", ()), ("failed", ("case 2",)),

@@ -25,7 +25,7 @@ def _results(language: str) -> dict[str, ExecutionResult]:
         pytest.skip(f"no toolchain for {language}: {toolchain.remedy}")
     requests = []
     for problem in PROBLEMS.values():
-        request = DEVBENCH.submitted_request(problem, problem.reference, "default", {})
+        request = DEVBENCH.request(problem, problem.reference, "default", {})
         if isinstance(request, ExecutionRequest) and request.language == language:
             requests.append(request)
     return {result.id: result for result in LocalExecutor(workers=4, use_cache=False).submit(requests)}

@@ -315,7 +315,7 @@ def test_a_program_that_is_judged_by_its_output_may_leave_early(tmp_path: Path) 
 
 
 def test_limits_are_those_of_the_benchmark(tmp_path: Path) -> None:
-    request = load_suite("safim").request(safim_problem(tmp_path), "1", "default")
+    request = load_suite("safim").make_request(safim_problem(tmp_path), "1", "default")
     assert isinstance(request, ExecutionRequest)
     assert (request.limits.cpu_s, request.confirms_cpu_limit, request.sentinel) == (2.0, False, False)
 
@@ -340,7 +340,7 @@ def test_the_paper_executes_a_text_in_which_nothing_can_leave(
     from caretbench.conventional.rows import read_problems, read_rows
 
     (problem,) = read_problems(suite.name, read_rows(path, values={"split": "single-line"}))
-    requests = [suite.submitted_request(problem, answer, profile, {}) for profile in ("paper", "default")]
+    requests = [suite.request(problem, answer, profile, {}) for profile in ("paper", "default")]
     executor = LocalExecutor(2, use_cache=False)
     outcomes = [next(iter(executor.submit([request]))).status for request in requests]  # type: ignore[list-item]
     assert [str(outcome) for outcome in outcomes] == [paper, default]
@@ -352,7 +352,7 @@ def run_references(name: str, folder: Path, count: int) -> Sequence[str]:
 
     suite = load_suite(name)
     problems = suite.load(str(folder)).problems[:count]
-    requests = [suite.submitted_request(problem, problem.reference, "default", {}) for problem in problems]
+    requests = [suite.request(problem, problem.reference, "default", {}) for problem in problems]
     return [str(result.status) for result in LocalExecutor(2, use_cache=False).submit(requests)]  # type: ignore[arg-type]
 
 
@@ -376,7 +376,7 @@ def test_verdicts_are_those_of_the_released_evaluator(test_data: Path) -> None:
     rows = [json.loads(line) for line in (test_data / "parity" / "human_eval_infilling.jsonl").read_text().splitlines()]
     requests = []
     for number, row in enumerate(rows):
-        request = suite.submitted_request(problems[row["task_id"]], row["completion"], "paper", {})
+        request = suite.request(problems[row["task_id"]], row["completion"], "paper", {})
         assert request is not None
         requests.append(request.model_copy(update={"id": str(number)}))
     results = {int(result.id): result for result in LocalExecutor(2, use_cache=False).submit(requests)}  # type: ignore[arg-type]

@@ -227,7 +227,7 @@ class InspectSuite:
         with self._lock:
             future = self._references.get(problem.id)
             if future is None:
-                request = self.suite.submitted_request(problem, problem.reference, self.profile, self.variants)
+                request = self.suite.request(problem, problem.reference, self.profile, self.variants)
                 if request is None:
                     future = Future()
                     future.set_result(verdicts.result_without_program(problem))
@@ -252,7 +252,7 @@ class InspectSuite:
             numbers.pop("parses", None)
             similarity |= numbers
         request = (
-            self.suite.submitted_request(problem, text, self.profile, self.variants)
+            self.suite.request(problem, text, self.profile, self.variants)
             if needs_execution(problem) and not refusal
             else None
         )
@@ -268,7 +268,7 @@ class InspectSuite:
 
     def shorter(self, problem: Problem, prepared: PreparedAnswer, text: str) -> PreparedAnswer:
         """Return a prepared answer with a shorter text."""
-        made = self.suite.submitted_request(problem, text, self.profile, self.variants)
+        made = self.suite.request(problem, text, self.profile, self.variants)
         return prepared._replace(request=None if made is None else shorter_request(made))
 
     def start(self, prepared: PreparedAnswer, reference: ExecutionResult | None) -> Future[ExecutionResult] | None:

@@ -15,7 +15,7 @@ from caretbench.metrics.weighted import weighted_mean
 from caretbench.problem import Problem
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.problem_lists import lead_note, leading_in
-from caretbench.reports.summary import Column, SuiteTable, Summary
+from caretbench.reports.summary import ModelResults, SuiteTable, Summary
 from caretbench.suites.usage_weights import Weights
 
 _TABLES: Final = ("block", "scenario", "language", "category")
@@ -131,7 +131,7 @@ def _omitted(
 
 
 def _row(
-    run: LoadedRun, summary: Summary, column: Column, groups: Mapping[str, str | None], cells: Mapping[str, float]
+    run: LoadedRun, summary: Summary, column: ModelResults, groups: Mapping[str, str | None], cells: Mapping[str, float]
 ) -> tuple[str, ...]:
     # The same problems as in the column's leading rate, so that both numbers can be compared.
     leading = leading_in(run, column.profile).problems

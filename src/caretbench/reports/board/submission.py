@@ -217,7 +217,7 @@ def _run_again(
         plan = ResolvedRun.from_config(
             RunConfig(suites=(suite,), baselines=run.baselines, output=root / "run", cache=False)
         )
-        [benchmark] = plan.benchmarks
-        benchmark = benchmark._replace(problems=[problem for problem in benchmark.problems if problem.id in ids])
-        folder = score_recorded(replace(plan, benchmarks=[benchmark]), [root / "answers.jsonl"], (), Progress())
+        [resolved] = plan.suites
+        resolved = resolved._replace(problems=[problem for problem in resolved.problems if problem.id in ids])
+        folder = score_recorded(replace(plan, suites=[resolved]), [root / "answers.jsonl"], (), Progress())
         return load_run_folder(folder.path)

@@ -38,7 +38,7 @@ from caretbench.reports.results.problem_lists import (
 )
 from caretbench.reports.results.run_settings import identity_of
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section
-from caretbench.reports.summary import Column, Summary, headline_columns
+from caretbench.reports.summary import ModelResults, Summary, headline_columns
 from caretbench.runs.judging.ratings import REQUIRED_COVERAGE
 
 Rates = Mapping[str, ModelRates]
@@ -91,7 +91,7 @@ def _words(needed: LeadingProblems, profile: str) -> Mapping[str, str]:
 
 
 def _ranking(
-    source: ReportSource, columns: Sequence[Column], part: MeasuredPart, rates: Rates, needed: LeadingProblems
+    source: ReportSource, columns: Sequence[ModelResults], part: MeasuredPart, rates: Rates, needed: LeadingProblems
 ) -> tuple[RankedModel, ...]:
     """Return the models and baselines with a number, the best first; equal ones in the order of the columns."""
     run = source.run
@@ -133,7 +133,7 @@ def _needed_lead(profile: str) -> bool:
     return rules_of(profile_named(profile)).needs_answer
 
 
-def _above(model: Column, columns: Sequence[Column], rates: Rates) -> Iterator[str]:
+def _above(model: ModelResults, columns: Sequence[ModelResults], rates: Rates) -> Iterator[str]:
     """Yield the titles of baselines, but the reference, with a higher mean than a model on the problems of both."""
     floors = [rates[one.title] for one in columns if one.baseline and one.model != REFERENCE and one.title in rates]
     if not model.baseline and model.title in rates:
@@ -141,7 +141,7 @@ def _above(model: Column, columns: Sequence[Column], rates: Rates) -> Iterator[s
 
 
 def _number(
-    source: ReportSource, column: Column, part: MeasuredPart, shared: set[str], needed: frozenset[str] | None
+    source: ReportSource, column: ModelResults, part: MeasuredPart, shared: set[str], needed: frozenset[str] | None
 ) -> ReportedNumber | None:
     """Return the number of a column on a part, over all problems or the needed ones: the report's own where it has one.
 

@@ -19,7 +19,7 @@ from caretbench.reports.results.paired_models import (
     paired_tests,
 )
 from caretbench.reports.strata import Stratum, headline_parts
-from caretbench.reports.summary import Column
+from caretbench.reports.summary import ModelResults
 from caretbench.reports.tables import display_labels
 from caretbench.suites.answer_kinds import ACCEPTED_PREFIX
 
@@ -63,7 +63,7 @@ class MeasuredPart(NamedTuple):
         yield from model_rates(self.run, models, metric, only if chosen is None else chosen, needless=needless)
 
 
-def measured_parts(source: ReportSource, columns: Sequence[Column]) -> list[MeasuredPart]:
+def measured_parts(source: ReportSource, columns: Sequence[ModelResults]) -> list[MeasuredPart]:
     """Return the parts with verdicts; without any, all problems with a similarity; nothing without a number."""
     if source.headlines or any(1 in column.overall.pass_at for column in columns):
         return judged_parts(source)

@@ -26,7 +26,7 @@ from caretbench.reports.results.run_settings import (
     variant_titles,
 )
 from caretbench.reports.strata import SEPARATOR, Stratum
-from caretbench.runs.plans.suite_settings import Benchmark
+from caretbench.runs.plans.suite_settings import ResolvedSuite
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.runner import group_sizes, stored_manifest
 from caretbench.runs.verdict import has_verdicts
@@ -318,7 +318,7 @@ class Detection(NamedTuple):
     basis: str
 
 
-def detection_of(benchmark: Benchmark, difference: float, stored: Iterable[Path]) -> Detection:
+def detection_of(resolved: ResolvedSuite, difference: float, stored: Iterable[Path]) -> Detection:
     """Return the number of the selected problems that find a difference between two models.
 
     By the run in ``stored`` with the most problems of the same data under the same profile and at least two models, as
@@ -326,18 +326,18 @@ def detection_of(benchmark: Benchmark, difference: float, stored: Iterable[Path]
     deviation of .30 a problem and the data's own groups.
 
     Args:
-        benchmark: The selected problems.
+        resolved: The selected problems.
         difference: Difference of two rates of passes, greater than 0 and at most 1.
         stored: Folders of runs.
     """
-    available = len(benchmark.problems)
-    for run in sorted(_same_data(benchmark, stored), key=lambda run: -len(run.problems)):
+    available = len(resolved.problems)
+    for run in sorted(_same_data(resolved, stored), key=lambda run: -len(run.problems)):
         if needed := list(islice(_needed(run, difference), _MAX_PAIRS)):
             problems = round(median(needed))
             basis = f"the rate of disagreement in {run.name}, {counted(len(needed), 'pair')} of models"
             return Detection(problems if problems <= available else None, basis)
     # What only a judge decides is drawn, too, and compared by no rate.
-    decided = [problem for problem in benchmark.problems if has_verdicts(problem)]
+    decided = [problem for problem in resolved.problems if has_verdicts(problem)]
     if not decided:
         return Detection(None, "the checks: no problem has any")
     sizes = group_sizes(decided)
@@ -347,16 +347,16 @@ def detection_of(benchmark: Benchmark, difference: float, stored: Iterable[Path]
     return Detection(planned and math.ceil(planned * available / len(decided)), basis)
 
 
-def _same_data(benchmark: Benchmark, stored: Iterable[Path]) -> Iterator[LoadedRun]:
+def _same_data(resolved: ResolvedSuite, stored: Iterable[Path]) -> Iterator[LoadedRun]:
     """Yield the readable runs of the same suite, data and profile; what cannot be read is another command's matter."""
     for folder in sorted(stored):
-        if stored_manifest(benchmark, folder) is None:
+        if stored_manifest(resolved, folder) is None:
             continue
         try:
             run = load_run(folder, RunFolder(folder).problems())
         except DataError:
             continue
-        if benchmark.profile in run.frame["profile"].to_list():
+        if resolved.profile in run.frame["profile"].to_list():
             yield run
 
 

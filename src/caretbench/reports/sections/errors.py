@@ -15,7 +15,7 @@ from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.errors import ErrorColumn, ErrorPart, error_columns, kinds_present
 from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems, lead_note, leading_in
 from caretbench.reports.section import Chart, ColumnGroup, Section
-from caretbench.reports.summary import Column
+from caretbench.reports.summary import ModelResults
 from caretbench.reports.tables import (
     FieldValues,
     ReportTable,
@@ -72,7 +72,7 @@ def _leading(run: LoadedRun, frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(~needless)
 
 
-def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:
+def error_titles(columns: Sequence[ModelResults]) -> Mapping[tuple[str, ...], str]:
     """Return the titles of the models among the columns of a report; of the baselines if there are no models."""
     shown = [column for column in columns if not column.baseline] or columns
     return {(c.model, c.parameters, c.policy, c.profile): c.title for c in shown}

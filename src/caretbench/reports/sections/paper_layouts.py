@@ -13,7 +13,7 @@ from caretbench.reports.results.paper_intervals import BOOTSTRAP, PARAMETRIC, WI
 from caretbench.reports.results.published_numbers import published_file, published_names
 from caretbench.reports.section import ColumnGroup, Section
 from caretbench.reports.strata import PRESET
-from caretbench.reports.summary import Column, RateCell
+from caretbench.reports.summary import ModelResults, RateCell
 from caretbench.reports.tables import (
     FieldValues,
     ReportTable,
@@ -93,7 +93,7 @@ class PaperTablesSection(Section):
         return paper_tables(group.columns, group.summary.paper_tables)
 
 
-def paper_intervals_table(columns: Sequence[Column], main: str) -> ReportTable | None:
+def paper_intervals_table(columns: Sequence[ModelResults], main: str) -> ReportTable | None:
     """Return pass@1 by the main labels with our interval and those of three methods; None unless requested."""
     rows: list[FieldValues] = [
         (
@@ -121,7 +121,7 @@ def paper_intervals_table(columns: Sequence[Column], main: str) -> ReportTable |
     )
 
 
-def paper_tables(columns: Sequence[Column], forms: Sequence[PaperTableLayout]) -> tuple[ReportTable, ...]:
+def paper_tables(columns: Sequence[ModelResults], forms: Sequence[PaperTableLayout]) -> tuple[ReportTable, ...]:
     """Return the tables in the layout of a paper's; those without numbers are omitted."""
     shown = models_in(columns)
     return tuple(
@@ -131,7 +131,7 @@ def paper_tables(columns: Sequence[Column], forms: Sequence[PaperTableLayout]) -
     )
 
 
-def _models_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportTable | None:
+def _models_across(columns: Sequence[ModelResults], form: PaperTableLayout) -> ReportTable | None:
     names = ordered_names(columns, form.stratum)
     cells = [{display_name(cell): cell for cell in column.strata.get(form.stratum, ())} for column in columns]
     rows: list[FieldValues] = [(name, *(_rate_field(by_name.get(name)) for by_name in cells)) for name in names]
@@ -161,7 +161,7 @@ def _printed_field(rate: PrintedRate | None) -> TableField:
     return number_field(None) if rate is None else number_field(rate.value / 100, rate.text, "printed")
 
 
-def _parts_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportTable | None:
+def _parts_across(columns: Sequence[ModelResults], form: PaperTableLayout) -> ReportTable | None:
     """Return a table with the last label of the stratum as rows and the others as columns; models are rows too."""
     by_row: dict[str, dict[str, dict[str, RateCell]]] = {}
     places: dict[str, tuple[int, ...]] = {}

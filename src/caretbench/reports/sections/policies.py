@@ -10,7 +10,7 @@ from caretbench.reports.results.post_processing import STEPS, TITLE, best_of_thr
 from caretbench.reports.section import Chart, PageBlock, PagePart, PageSource, Section, SectionPositions, groups
 from caretbench.reports.sections.errors import error_tables, error_titles
 from caretbench.reports.sections.rates import counted_problems, headline_field, main_table
-from caretbench.reports.summary import Column, RateCell, Summary
+from caretbench.reports.summary import ModelResults, RateCell, Summary
 from caretbench.reports.tables import (
     FieldValues,
     ReportTable,
@@ -69,7 +69,7 @@ def policies_table(summary: Summary, profile: str) -> ReportTable | None:
     policies = [group.policy for group in groups(summary) if group.profile == profile]
     if len(policies) < 2 or not columns:
         return None
-    cells: dict[tuple[str, str], dict[str, tuple[Column, RateCell]]] = {}
+    cells: dict[tuple[str, str], dict[str, tuple[ModelResults, RateCell]]] = {}
     for column in columns:
         for cell in (column.overall, *column.strata.get(summary.main, ())):
             cells.setdefault((column.title, display_name(cell)), {})[column.policy] = column, cell

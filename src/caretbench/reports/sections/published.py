@@ -22,7 +22,7 @@ from caretbench.reports.results.published_numbers import (
 )
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.sections.suite_tables import suite_table
-from caretbench.reports.summary import Column, RateCell, SuiteTable, Summary
+from caretbench.reports.summary import ModelResults, RateCell, SuiteTable, Summary
 from caretbench.reports.tables import (
     ReportTable,
     TableField,
@@ -106,7 +106,7 @@ def compare_with_published(summary: Summary) -> tuple[PublishedComparison, ...]:
     return tuple(sorted(rows, key=lambda row: (order[row.table], row.model.lower(), row.metric)))
 
 
-def _column_rows(column: Column, printed_model: str, summary: Summary) -> Iterator[PublishedComparison]:
+def _column_rows(column: ModelResults, printed_model: str, summary: Summary) -> Iterator[PublishedComparison]:
     complete = _complete_parts(summary, column.model, column.parameters)
     for printed in published_numbers(summary.suite):
         part = complete.get((printed.stratum, printed.label)) if printed.model == printed_model else None

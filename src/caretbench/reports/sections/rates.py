@@ -18,7 +18,7 @@ from caretbench.reports.results.run_settings import differences, settings_of
 from caretbench.reports.section import Chart, ColumnGroup, Line, Section, SectionPositions
 from caretbench.reports.sections.paper_layouts import printed_cells
 from caretbench.reports.strata import stratum_name
-from caretbench.reports.summary import Column, ColumnPart, RateCell, Summary
+from caretbench.reports.summary import ModelResults, PartResults, RateCell, Summary
 from caretbench.reports.tables import (
     FieldValue,
     FieldValues,
@@ -42,7 +42,7 @@ from caretbench.reports.tables import (
 from caretbench.runs.judging.ratings import REQUIRED_COVERAGE
 
 
-def main_table(columns: Sequence[Column]) -> ReportTable:
+def main_table(columns: Sequence[ModelResults]) -> ReportTable:
     """Return the main table: pass rates on the problems that lead, then on the others; coverage.
 
     It has a row for each part that the suite keeps apart.
@@ -73,7 +73,7 @@ def main_table(columns: Sequence[Column]) -> ReportTable:
     return table_of("Pass rates", (*heads, "Problems", "Excluded", "Coverage"), rows, " ".join(filter(None, captions)))
 
 
-def _column_parts(columns: Sequence[Column]) -> Iterator[tuple[Column, Column | ColumnPart]]:
+def _column_parts(columns: Sequence[ModelResults]) -> Iterator[tuple[ModelResults, ModelResults | PartResults]]:
     """Yield each column with its numbers; where the suite keeps parts apart, part by part."""
     yield from ((column, column) for column in columns if not column.parts)
     for index in range(max(len(column.parts) for column in columns)):
@@ -92,7 +92,7 @@ def _part_rate(rate: ReportedNumber | None) -> TableField | None:
     return field.model_copy(update={"note": f"{field.note}, {rate.problems} problems", "problems": None})
 
 
-def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None:
+def stratum_table(columns: Sequence[ModelResults], stratum: str) -> ReportTable | None:
     """Return the headline number by one label or two, a column for each model; baselines only without models.
 
     None if the problems do not have the label.
@@ -122,19 +122,19 @@ def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None
     return table_of(title, heads, rows, caption)
 
 
-def counted_problems(column: Column, cell: RateCell) -> int:
+def counted_problems(column: ModelResults, cell: RateCell) -> int:
     """Return the number of problems of a cell that lead."""
     number = column.headline_of(cell) if column.needed_lead else None
     return cell.problems if number is None else number.problems
 
 
-def headline_field(column: Column, cell: RateCell) -> TableField:
+def headline_field(column: ModelResults, cell: RateCell) -> TableField:
     """Return the headline number of a cell with its interval."""
     number = column.headline_of(cell)
     return rate_field(number) if column.overall.pass_at else score_field(number, 3)
 
 
-def status_table(columns: Sequence[Column]) -> ReportTable | None:
+def status_table(columns: Sequence[ModelResults]) -> ReportTable | None:
     """Return the numbers of completions by status."""
     judged = [column for column in columns if column.statuses]
     statuses = sorted({status for column in judged for status in column.statuses})
@@ -157,7 +157,7 @@ def older_gate_warnings(run: LoadedRun) -> Iterator[str]:
         )
 
 
-def coverage_warnings(columns: Sequence[Column]) -> Iterator[str]:
+def coverage_warnings(columns: Sequence[ModelResults]) -> Iterator[str]:
     """Yield a warning for each column in which too few answers have a verdict."""
     for column in columns:
         if column.coverage is not None and column.coverage < REQUIRED_COVERAGE:
@@ -167,7 +167,7 @@ def coverage_warnings(columns: Sequence[Column]) -> Iterator[str]:
             )
 
 
-def parameter_difference_notes(columns: Sequence[Column], manifest: Mapping[str, Any]) -> Iterator[str]:
+def parameter_difference_notes(columns: Sequence[ModelResults], manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield the differences in settings between columns of the same model."""
     by_model = sorted(columns, key=lambda column: (column.profile, column.model, column.policy))
     for first, second in pairwise(by_model):
@@ -179,7 +179,7 @@ def parameter_difference_notes(columns: Sequence[Column], manifest: Mapping[str,
             yield f"{first.title} and {second.title} had different settings: {'; '.join(changed)}."
 
 
-def interval_notes(columns: Sequence[Column]) -> Iterator[str]:
+def interval_notes(columns: Sequence[ModelResults]) -> Iterator[str]:
     """Yield a note on many strata, and the warnings of the intervals."""
     if any(len(cells) > 1 for column in columns for cells in column.strata.values()):
         count = max(sum(len(cells) for cells in column.strata.values()) for column in columns)
@@ -307,7 +307,7 @@ class HeatMapsSection(Section):
                 yield Chart(f"heat-{measure}-{stratum}-{index}", title, heat_map(column, stratum))
 
 
-def _rate_lines(column: Column) -> Iterator[Line]:
+def _rate_lines(column: ModelResults) -> Iterator[Line]:
     """Yield one line per scope and metric, and the coverage."""
     common = {name: getattr(column, name) for name in GROUP}
     for scope, cell in _scopes(column):
@@ -318,7 +318,7 @@ def _rate_lines(column: Column) -> Iterator[Line]:
         yield {"scope": "all"} | common | row
 
 
-def _share_lines(column: Column) -> Iterator[Line]:
+def _share_lines(column: ModelResults) -> Iterator[Line]:
     """Yield one line per scope of a share of the suite's own; the title is the metric."""
     common = {name: getattr(column, name) for name in GROUP}
     for scope, cell in _scopes(column):
@@ -329,7 +329,7 @@ def _share_lines(column: Column) -> Iterator[Line]:
             yield {"scope": scope, "metric": title} | common | _labels(cell) | cell.needed[1].numbers()
 
 
-def _scopes(column: Column) -> Iterator[tuple[str, RateCell]]:
+def _scopes(column: ModelResults) -> Iterator[tuple[str, RateCell]]:
     yield "all", column.overall
     for stratum, cells in column.strata.items():
         for cell in cells:
@@ -374,7 +374,7 @@ class SimilarityAgainstPassingSection(Section):
         yield Chart("similarity", "Similarity against pass rate", spec)
 
 
-def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
+def similarity_table(columns: Sequence[ModelResults]) -> ReportTable | None:
     """Return the table of mean similarities of one profile; None if the scores have none."""
     titles: dict[str, str] = {}
     for column in columns:

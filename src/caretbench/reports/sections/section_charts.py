@@ -33,7 +33,7 @@ from caretbench.reports.charts import heat_map as heat_map_of
 from caretbench.reports.judged.scores import CaretScoreColumn, CaretScores
 from caretbench.reports.results.errors import ErrorColumn, outcomes_present
 from caretbench.reports.results.paired_models import MIN_TESTED
-from caretbench.reports.summary import Column, RateCell
+from caretbench.reports.summary import ModelResults, RateCell
 from caretbench.reports.tables import (
     display_label,
     display_labels,
@@ -50,7 +50,7 @@ _SPLIT = "split(datum.label, ' ')"
 """Expression that puts each word of a label on its own line."""
 
 
-def rates_by_label(columns: Sequence[Column], stratum: str) -> Spec | None:
+def rates_by_label(columns: Sequence[ModelResults], stratum: str) -> Spec | None:
     """Return the headline number by one label: a point for each model with its 95 % interval.
 
     Parts with fewer than 20 problems are only in the tables; None if fewer than two parts are left.
@@ -82,7 +82,7 @@ def rates_by_label(columns: Sequence[Column], stratum: str) -> Spec | None:
     return finished_spec(points, {"step": step}, f"{title} by {display_stratum(stratum)} with 95% intervals")
 
 
-def multi_label_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
+def multi_label_charts(columns: Sequence[ModelResults], stratum: str) -> dict[str, Spec]:
     """Yield pass@1 by three labels or more, a chart for each value of the first: title and specification.
 
     ``language / mode / constructs`` gives a chart for each language, with bars by mode and construct.
@@ -102,7 +102,7 @@ def multi_label_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spe
     return charts
 
 
-def policy_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
+def policy_charts(columns: Sequence[ModelResults], stratum: str) -> dict[str, Spec]:
     """Yield pass@1 by the main labels of every model scored under several policies, a bar for each policy."""
     models = (column for column in pass_columns(columns) if not column.baseline)
     by_model = grouped(((column.profile, column.title), column) for column in models)
@@ -126,7 +126,7 @@ def _without(cells: Sequence[RateCell], name: str, value: str) -> tuple[RateCell
     )
 
 
-def heat_map(column: Column, stratum: str = "language / category") -> Spec | None:
+def heat_map(column: ModelResults, stratum: str = "language / category") -> Spec | None:
     """Return a heat map of one model's headline number: the last label as columns, the others as rows.
 
     None without two cells.
@@ -162,7 +162,7 @@ def _names_by_index(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
     return list(dict.fromkeys(text for _, text in sorted(set(values), key=lambda pair: (pair[0], pair[1].lower()))))
 
 
-def similarity_against_passing(columns: Sequence[Column]) -> Spec | None:
+def similarity_against_passing(columns: Sequence[ModelResults]) -> Spec | None:
     """Return a scatter plot of mean cosine and pass@1: a dot for each language and category of each model."""
     models = [column for column in pass_columns(columns) if not column.baseline]
     rows: list[dict[str, Any]] = []
@@ -203,7 +203,7 @@ def similarity_against_passing(columns: Sequence[Column]) -> Spec | None:
     return finished_spec(chart, 320, f"Similarity against pass rate: {title}")
 
 
-def _finest(column: Column) -> Sequence[RateCell]:
+def _finest(column: ModelResults) -> Sequence[RateCell]:
     """Return the finest cells that the problems' labels allow."""
     pairs = [name for name in column.strata if name.count(" / ") == 1]
     for stratum in (*pairs[:1], "category", "language"):
@@ -222,7 +222,7 @@ def status_title(status: str) -> str:
     return f"{name} ({NOT_THE_MODELS})" if outcome_colour(status) in HATCHES else name
 
 
-def status_shares(columns: Sequence[Column]) -> Spec | None:
+def status_shares(columns: Sequence[ModelResults]) -> Spec | None:
     """Return a chart of each model's and baseline's statuses, as shares of all completions."""
     shown = [column for column in columns if column.statuses]
     present = {status for column in shown for status in column.statuses}

@@ -1,4 +1,4 @@
-"""Resolved and checked configuration of a run: benchmarks with their data, models, judges, prices."""
+"""Resolved and checked configuration of a run: suites with their data, models, judges, prices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from caretbench.runs.plans.config import (
 from caretbench.runs.plans.model_plan import JudgePlan, ModelPlan
 from caretbench.runs.plans.prices import Price, Prices
 from caretbench.runs.plans.roles import RESERVED_ROLES, refuse_remote
-from caretbench.runs.plans.suite_settings import Benchmark, baseline_names, check_model, check_suite_prompt
+from caretbench.runs.plans.suite_settings import ResolvedSuite, baseline_names, check_model, check_suite_prompt
 from caretbench.suites import baselines_of_run, suite_names
 
 ALL_LIMIT: Final = 100
@@ -73,7 +73,7 @@ class ResolvedRun:
     """Resolved and checked configuration of a run. No model is opened and nothing is written yet."""
 
     config: RunConfig
-    benchmarks: Sequence[Benchmark]
+    suites: Sequence[ResolvedSuite]
     models: Sequence[ModelPlan]
     judges: Sequence[JudgePlan]
     prices: Prices
@@ -84,7 +84,7 @@ class ResolvedRun:
     @property
     def is_tolerant(self) -> bool:
         """Return whether the run goes on where one of its suites fails."""
-        return len(self.benchmarks) + len(self.absent) > 1
+        return len(self.suites) + len(self.absent) > 1
 
     @classmethod
     def from_config(
@@ -106,28 +106,28 @@ class ResolvedRun:
             refuse_remote((one.spec for one in everybody), (one.options.base_url for one in everybody))
         everything = any(entry.name == ALL_SUITES for entry in config.suites)
         alone = len(config.suites) == 1 and not config.together and not everything
-        benchmarks: list[Benchmark] = []
+        suites: list[ResolvedSuite] = []
         absent: dict[str, str] = {}
         for number, entry in enumerate(config.suites):
             if entry.name == ALL_SUITES:
-                runnable, absent = _every_benchmark(config, entry)
-                benchmarks += runnable
+                runnable, absent = _every_suite(config, entry)
+                suites += runnable
             else:
-                benchmarks.append(
-                    places.of(f"suites.{number}", lambda entry=entry: _benchmark(config, entry, alone=alone))
+                suites.append(
+                    places.of(f"suites.{number}", lambda entry=entry: _resolved_suite(config, entry, alone=alone))
                 )
-        for number, benchmark in enumerate(benchmarks):
-            places.of(f"suites.{number}.prompt", lambda benchmark=benchmark: check_suite_prompt(benchmark))
+        for number, resolved in enumerate(suites):
+            places.of(f"suites.{number}.prompt", lambda resolved=resolved: check_suite_prompt(resolved))
         if config.batch:
-            batches = (benchmarks[0].folder.path if alone else config.root) / "batches.jsonl"
+            batches = (suites[0].folder.path if alone else config.root) / "batches.jsonl"
             models = [replace(one, options=one.options.model_copy(update={"batch": batches})) for one in models]
         plan = cls(
             config,
-            benchmarks,
+            suites,
             models,
             judges,
             _prices(config.prices),
-            baseline_names(config.baselines, [benchmark.suite for benchmark in benchmarks]),
+            baseline_names(config.baselines, [resolved.suite for resolved in suites]),
             absent,
         )
         plan._check()
@@ -139,16 +139,16 @@ class ResolvedRun:
     def _check(self) -> None:
         self._check_names()
         for model in self.models:
-            check_model(model, self.benchmarks)
+            check_model(model, self.suites)
         if self.judges:
-            judged = [part for benchmark in self.benchmarks for part in self.criterion_batches(benchmark)]
+            judged = [part for resolved in self.suites for part in self.criterion_batches(resolved)]
             only = next((part.criterion.key for part in judged if part.criterion.only), None)
             if only and not self.config.score:
                 raise UsageError(f"--no-score: {only} judges only answers that passed; score, or name no judge")
-        if self.config.typing and not any(benchmark.suite.typed_references for benchmark in self.benchmarks):
-            names = ", ".join(benchmark.suite.name for benchmark in self.benchmarks)
+        if self.config.typing and not any(resolved.suite.typed_references for resolved in self.suites):
+            names = ", ".join(resolved.suite.name for resolved in self.suites)
             raise UsageError(f"--typing: people typed no reference of {names}; choose codevbench or simcopilot")
-        folders = [benchmark.folder.path for benchmark in self.benchmarks]
+        folders = [resolved.folder.path for resolved in self.suites]
         twice_folder = next((path for path in folders if folders.count(path) > 1), None)
         if twice_folder is not None:
             raise UsageError(f"two suites write to {twice_folder}; give one another folder")
@@ -165,7 +165,7 @@ class ResolvedRun:
         role = next((model.name for model in self.models if model.name in RESERVED_ROLES), None)
         if role is not None:
             raise UsageError(f"{role!r} is the name of a role; give the model that is measured another: -m NAME=SPEC")
-        baselines = {name for one in self.benchmarks for name in baselines_of_run(one.suite.name)}
+        baselines = {name for one in self.suites for name in baselines_of_run(one.suite.name)}
         for name in (*(model.name for model in self.models), *(judge.name for judge in self.judges)):
             # Its rows would be taken for the baseline's, and count in no mean.
             if name in baselines:
@@ -174,14 +174,14 @@ class ResolvedRun:
             if not name.isprintable():
                 raise UsageError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
 
-    def criterion_batches(self, benchmark: Benchmark) -> list[CriterionProblems]:
-        """Return the problems of a benchmark to judge, by criterion.
+    def criterion_batches(self, resolved: ResolvedSuite) -> list[CriterionProblems]:
+        """Return the problems of a suite to judge, by criterion.
 
         Raises:
             UsageError: no such criterion.
         """
         criterion = get_criterion(self.config.criterion) if self.config.criterion else None
-        return problems_by_criterion(benchmark.problems, benchmark.profile, criterion)
+        return problems_by_criterion(resolved.problems, resolved.profile, criterion)
 
     def price(self, model_or_judge: ModelPlan | JudgePlan) -> Price | None:
         """Return the price of a model's tokens.
@@ -244,11 +244,11 @@ class _Places:
             raise DataError(f"{self._source}: {key}: {error}") from None
 
 
-def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchmark:
+def _resolved_suite(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> ResolvedSuite:
     root = Path("runs") if alone else config.root
     output = root / entry.folder if entry.folder else config.output if alone else None
-    benchmark = Benchmark.from_config(entry, execute=config.execute, output=output, root=root)
-    return benchmark._replace(adds=config.add)
+    resolved = ResolvedSuite.from_config(entry, execute=config.execute, output=output, root=root)
+    return resolved._replace(adds=config.add)
 
 
 def _check_access(check_access: AccessCheck, one: ModelPlan | JudgePlan, config: RunConfig) -> None:
@@ -265,24 +265,24 @@ def _has_stored_runs(config: RunConfig) -> bool:
     return any(next(root.glob("*/manifest.json"), None) for root in roots)
 
 
-def _every_benchmark(config: RunConfig, entry: SuiteConfig) -> tuple[list[Benchmark], dict[str, str]]:
-    """Return the benchmarks of all suites with these settings, and the reasons of those that cannot run here.
+def _every_suite(config: RunConfig, entry: SuiteConfig) -> tuple[list[ResolvedSuite], dict[str, str]]:
+    """Return all suites with these settings, and the reasons of those that cannot run here.
 
     Raises:
         UsageError: none can.
     """
     bounded = entry.limit or entry.per_cell or config.minutes or config.max_cost is not None
     limit = entry.limit if bounded else ALL_LIMIT
-    benchmarks, absent = [], {}
+    suites, absent = [], {}
     for name in suite_names():
         settings = entry.model_copy(update={"name": name, "limit": limit, "folder": None})
         try:
-            benchmarks.append(_benchmark(config, settings, alone=False))
+            suites.append(_resolved_suite(config, settings, alone=False))
         except CaretBenchError as error:
             absent[name] = str(error).removeprefix(f"{name}: ")
-    if not benchmarks:
+    if not suites:
         raise UsageError(f"no suite can run: {'; '.join(dict.fromkeys(absent.values()))}")
-    return benchmarks, absent
+    return suites, absent
 
 
 def _model(places: _Places, number: int, entry: ModelConfig, defaults: RequestConfig) -> ModelPlan:

@@ -28,7 +28,7 @@ from caretbench.suites.suite_types import ProblemSet
 from caretbench.versions import versions
 
 
-class Benchmark(NamedTuple):
+class ResolvedSuite(NamedTuple):
     """Selected problems of one suite, with all settings of a run's folder except models."""
 
     suite: Suite
@@ -52,8 +52,8 @@ class Benchmark(NamedTuple):
     @classmethod
     def from_config(
         cls, config: SuiteConfig, *, execute: bool = True, output: Path | None = None, root: Path = Path("runs")
-    ) -> Benchmark:
-        """Return the benchmark of a configuration; without ``output`` its folder is ``root/SUITE-DATA-PROFILE``.
+    ) -> ResolvedSuite:
+        """Return the suite of a configuration; without ``output`` its folder is ``root/SUITE-DATA-PROFILE``.
 
         Raises:
             UsageError: an option is wrong; an unknown suite, policy or language.
@@ -75,7 +75,7 @@ class Benchmark(NamedTuple):
         )  # fmt: skip
 
     def manifest(self) -> Manifest:
-        """Return the manifest of a run on this benchmark, without models."""
+        """Return the manifest of a run on this suite, without models."""
         return Manifest(
             suite=self.suite.name,
             data=DataInfo(
@@ -146,7 +146,7 @@ class SuiteSettings(NamedTuple):
 
 
 def suite_settings(
-    model: ModelPlan, models: Sequence[ModelPlan], benchmarks: Sequence[Benchmark]
+    model: ModelPlan, models: Sequence[ModelPlan], suites: Sequence[ResolvedSuite]
 ) -> Iterator[SuiteSettings]:
     """Yield the settings of a model for each suite that it is asked about.
 
@@ -157,22 +157,22 @@ def suite_settings(
         UsageError: some problems of a suite are questions, and others are not.
     """
     first = next(other for other in models if other.name == model.name)
-    for index, benchmark in enumerate(benchmarks):
-        instructed = model.instruction is not None and _fits_mode(benchmark, model.instruction)
+    for index, resolved in enumerate(suites):
+        instructed = model.instruction is not None and _fits_mode(resolved, model.instruction)
         # Every mode would ask the same prompt and pay for it.
         if not instructed and model.instruction != first.instruction:
             continue
-        questions = asks_questions(benchmark)
+        questions = asks_questions(resolved)
         yield SuiteSettings(
             place=index,
             questions=questions,
-            prompt=benchmark.prompt or _own_prompt(model, questions=questions, benchmarks=benchmarks),
-            context=suite_context([benchmark.suite], model.context) if _has_context(benchmark, model) else None,
+            prompt=resolved.prompt or _own_prompt(model, questions=questions, suites=suites),
+            context=suite_context([resolved.suite], model.context) if _has_context(resolved, model) else None,
             instruction=model.instruction if instructed else None,
         )
 
 
-def _own_prompt(model: ModelPlan, *, questions: bool, benchmarks: Sequence[Benchmark]) -> str | None:
+def _own_prompt(model: ModelPlan, *, questions: bool, suites: Sequence[ResolvedSuite]) -> str | None:
     """Return the model's own prompt if it fits; else None, which is the automatic choice.
 
     A prompt that fits no suite is returned: the choice of the strategy refuses it.
@@ -180,7 +180,7 @@ def _own_prompt(model: ModelPlan, *, questions: bool, benchmarks: Sequence[Bench
     if model.prompt is None or _fits(model.prompt, questions=questions):
         return model.prompt
     # A run of both kinds may have one prompt for one of them; the other kind gets its own.
-    others = any(asks_questions(benchmark) is not questions for benchmark in benchmarks)
+    others = any(asks_questions(resolved) is not questions for resolved in suites)
     return None if others else model.prompt
 
 
@@ -188,61 +188,61 @@ def _fits(prompt: str, *, questions: bool) -> bool:
     return prompt == AUTO or isinstance(get_strategy(prompt), QuestionStrategy) is questions
 
 
-def asks_questions(benchmark: Benchmark) -> bool:
+def asks_questions(resolved: ResolvedSuite) -> bool:
     """Return whether the problems of a suite are questions.
 
     Raises:
         UsageError: some are, and others are places in programs.
     """
-    kinds = {isinstance(problem.shown, Question) for problem in benchmark.problems}
+    kinds = {isinstance(problem.shown, Question) for problem in resolved.problems}
     if len(kinds) > 1:
         raise UsageError(
-            f"{benchmark.suite.name}: {_QUESTIONS} and {_CARETS} are asked by different prompts; choose one kind "
+            f"{resolved.suite.name}: {_QUESTIONS} and {_CARETS} are asked by different prompts; choose one kind "
             "with --select"
         )
     return kinds == {True}
 
 
-def _fits_mode(benchmark: Benchmark, mode: AskingMode) -> bool:
+def _fits_mode(resolved: ResolvedSuite, mode: AskingMode) -> bool:
     """Return whether a suite has problems that this mode shows in another way."""
     if mode == BLIND:
-        return any(benchmark.suite.question_without_text(problem) is not None for problem in benchmark.problems)
-    return any(map(has_instruction, benchmark.problems))
+        return any(resolved.suite.question_without_text(problem) is not None for problem in resolved.problems)
+    return any(map(has_instruction, resolved.problems))
 
 
-def _has_context(benchmark: Benchmark, model: ModelPlan) -> bool:
-    return model.context is not None and model.context in benchmark.suite.contexts
+def _has_context(resolved: ResolvedSuite, model: ModelPlan) -> bool:
+    return model.context is not None and model.context in resolved.suite.contexts
 
 
-def check_model(model: ModelPlan, benchmarks: Sequence[Benchmark]) -> None:
+def check_model(model: ModelPlan, suites: Sequence[ResolvedSuite]) -> None:
     """Check that the context and the placement of instructions of a model fit a suite.
 
     Raises:
         UsageError: one of them fits none.
     """
-    if not any(_has_context(benchmark, model) for benchmark in benchmarks):
-        suite_context([benchmark.suite for benchmark in benchmarks], model.context)
+    if not any(_has_context(resolved, model) for resolved in suites):
+        suite_context([resolved.suite for resolved in suites], model.context)
     mode = model.instruction
-    if mode is not None and not any(_fits_mode(benchmark, mode) for benchmark in benchmarks):
+    if mode is not None and not any(_fits_mode(resolved, mode) for resolved in suites):
         option = ("--blind", "text that can be hidden") if mode == BLIND else (f"--instruction {mode}", "instruction")
         raise UsageError(
             f"{option[0]}: the problems of "
-            f"{' and '.join(dict.fromkeys(benchmark.suite.name for benchmark in benchmarks))} have no {option[1]}; "
+            f"{' and '.join(dict.fromkeys(resolved.suite.name for resolved in suites))} have no {option[1]}; "
             "leave the option out"
         )
 
 
-def check_suite_prompt(benchmark: Benchmark) -> None:
+def check_suite_prompt(resolved: ResolvedSuite) -> None:
     """Check that the prompt of a suite fits its problems.
 
     Raises:
         UsageError: it does not; no such prompt.
     """
-    if benchmark.prompt is None:
+    if resolved.prompt is None:
         return
-    questions = asks_questions(benchmark)
-    if not _fits(benchmark.prompt, questions=questions):
+    questions = asks_questions(resolved)
+    if not _fits(resolved.prompt, questions=questions):
         kinds = (_QUESTIONS, _CARETS) if questions else (_CARETS, _QUESTIONS)
         raise UsageError(
-            f"the problems of {benchmark.suite.name} are {kinds[0]}, and {benchmark.prompt} is a prompt for {kinds[1]}"
+            f"the problems of {resolved.suite.name} are {kinds[0]}, and {resolved.prompt} is a prompt for {kinds[1]}"
         )

@@ -110,7 +110,7 @@ class CodevBench(Suite):
         del results
         return printed_tables()
 
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
+    def make_request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
         """Return the request that runs the deciding tests on an answer; None for a null answer."""
         if text is None:
             return None

@@ -99,7 +99,7 @@ class DevBench(Suite):
         """Yield the completions in a plain JSONL file or a folder of the released layout."""
         return released.recorded_completions(path, problems, models, on_skipped)
 
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
+    def make_request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """Return the program with an answer; None if it fails without execution (null, in a compiled language)."""
         name = problem.caret.language
         checks = [check for check in problem.checks if isinstance(check, ProgramCheck | CasesCheck)]

@@ -102,7 +102,7 @@ class Efcb(Suite):
         # Also of released questions: the messages of the release have the description in their midst.
         return problem.shown.model_copy(update={"text": choices.blind_request(problem.shown.text), "messages": ()})
 
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> None:
+    def make_request(self, problem: Problem, text: str | None, profile: Profile) -> None:
         """Return None: nothing is executed."""
         del problem, text, profile
 

@@ -174,7 +174,7 @@ class FimSuite(Suite):
         """Return CaretBench's name of a language for any common spelling."""
         return get_language(value).name if name == "language" else value
 
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
+    def make_request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
         """Return the program with an answer, within the benchmark's limits."""
         if (project := self.about_data.project) is not None:
             if text is None:
@@ -183,7 +183,7 @@ class FimSuite(Suite):
             return command.model_copy(
                 update={"limits": command.limits.model_copy(update={"wall_s": project.wall_s, "cpu_s": project.wall_s})}
             )
-        request = super().request(problem, text, profile)
+        request = super().make_request(problem, text, profile)
         if not isinstance(request, ExecutionRequest):
             return request
         cpu_s = self.about_data.cpu_s

@@ -57,7 +57,7 @@ class Record(Suite):
         coverage = (f"{edition.name}: {len(problems)} of {len(edition.tasks)} problems are here",) if present else ()
         return ProblemSet.of(edition.name, problems, (*coverage, *missing.values()))
 
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
+    def make_request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
         """Return the request that runs the deciding tests on an answer; None for a null answer."""
         del profile  # both profiles use the same request
         return None if text is None else workspace_request(problem, text)

@@ -126,7 +126,7 @@ class SimCopilot(Suite):
             return ProblemSet.of(name + suffix, released_problems(root, variant))
         return ProblemSet.of(root.resolve().name, stored_tasks(root))
 
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
+    def make_request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
         """Return the request that runs the project's tests on an answer; None for a null answer."""
         del profile  # both profiles use the same request
         return None if text is None else workspace_request(problem, text)

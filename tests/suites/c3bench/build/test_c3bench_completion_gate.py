@@ -146,7 +146,7 @@ def test_programs_and_the_reference_s_predicate_decide_about_implementations() -
     problems = [good, unruly, failing, twin, scale_problem(SourceText("scale", "python", TEXT, OURS), middle)]
 
     def program(problem: Problem, text: str) -> ExecutionRequest | None:
-        request = suite.request(problem, text, "default")
+        request = suite.make_request(problem, text, "default")
         assert request is None or isinstance(request, ExecutionRequest)
         return request
 
@@ -175,7 +175,7 @@ def test_tests_decide_about_scale_and_answers_without_sense_fail_them() -> None:
     blind = scale_problem(idle, candidates[[one.form for one in candidates].index("block-for-None-False")].middle)
 
     def program(problem: Problem, text: str) -> ExecutionRequest | None:
-        request = suite.request(problem, text, "default")
+        request = suite.make_request(problem, text, "default")
         assert request is None or isinstance(request, ExecutionRequest)
         return request
 

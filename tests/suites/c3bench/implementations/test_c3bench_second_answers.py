@@ -64,7 +64,7 @@ def test_answers_that_pass_are_told_apart_when_they_are_reduced() -> None:
     known = {f"{number}": answer for number, answer in enumerate(answers())}
 
     def request(key: str, text: str) -> ExecutionRequest:
-        made = SUITE.request(known[key][1], text, "default")
+        made = SUITE.make_request(known[key][1], text, "default")
         assert made is not None
         return made.model_copy(update={"id": key, "reference_cpu_s": 0.0})
 

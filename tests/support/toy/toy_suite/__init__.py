@@ -46,7 +46,7 @@ class Toy(Suite):
             raise DataError(f"{source}: no such folder; say starter, or give a folder of `caretbench build toy`")
         return ProblemSet.of(Path(source).name, list(read_rows(path, Problem)))
 
-    def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
+    def make_request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """The spliced program."""
         if text is None or not isinstance(problem.splice, InlineSplice):
             return None

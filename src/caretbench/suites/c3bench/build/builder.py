@@ -277,7 +277,7 @@ class C3BenchBuilder(Builder):
         """Return the gate for both tasks."""
 
         def program(problem: Problem, text: str) -> ExecutionRequest | None:
-            request = self.suite.submitted_request(problem, text, "default", {})
+            request = self.suite.request(problem, text, "default", {})
             return request if isinstance(request, ExecutionRequest) else None
 
         chosen = get_policy(self.suite.rules("default").policy)

@@ -74,7 +74,7 @@ class DevBenchBuilder(Builder):
         return replace(gate, strict=True) if isinstance(gate, ProgramGate) else gate
 
     def _program(self, problem: Problem, text: str) -> ExecutionRequest | None:
-        request = self.suite.submitted_request(problem, text, "default", {})
+        request = self.suite.request(problem, text, "default", {})
         return request if isinstance(request, ExecutionRequest) else None
 
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
