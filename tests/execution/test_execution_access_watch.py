@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.validation.forbidden_access import forbidden_access
 from caretbench.execution.cache.cache_keys import verdict_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
-from caretbench.suites.devbench.build.construction.gate_runs import forbidden_access
 
 NODE = "const fs = require('fs');\n"
 FILES = "#include <fstream>\n#include <netdb.h>\n#include <string>\n#include <arpa/inet.h>\n#include <sys/socket.h>\n"
@@ -74,7 +74,10 @@ def test_accesses_are_seen_and_only_those_that_the_program_makes(executor: Local
     assert results
     for result in results:
         assert (result.status, result.accesses is None) == (Status.PASSED, False), (cases[result.id], result.stderr)
-        assert forbidden_access(requests[result.id], result.accesses or ()) == cases[result.id][2], result.accesses
+        assert (
+            forbidden_access(requests[result.id].source, requests[result.id].language, result.accesses)
+            == cases[result.id][2]
+        ), result.accesses
 
 
 def test_a_program_that_is_not_watched_keeps_its_key_and_has_no_accesses(executor: LocalExecutor) -> None:

@@ -241,6 +241,8 @@ class RunOutcome(FrozenModel):
     """Limit that ended the run: ``cpu``, ``wall``, ``memory`` …, or :data:`REFERENCE_CPU`; empty if none did."""
     limit_cpu_s: float = 0.0
     """CPU seconds after which :data:`REFERENCE_CPU` ended it."""
+    accesses: tuple[str, ...] | None = None
+    """Accesses of a watched program beyond its own files and the language's (``access_watch.py``); None if unseen."""
 
 
 class ExecutionResult(RunOutcome):
@@ -261,8 +263,6 @@ class ExecutionResult(RunOutcome):
     """The run is ``incomplete`` because a check waits for a promise that never settled."""
     tests: TestTally | None = None
     """Counts of a project's tests, from its reports; None without reports."""
-    accesses: tuple[str, ...] | None = None
-    """Accesses of a watched program beyond its own files and the language's (``access_watch.py``); None if unseen."""
 
     @property
     def was_run(self) -> bool:
@@ -277,7 +277,8 @@ class ExecutionResult(RunOutcome):
 
 def run_fields(result: FrozenModel) -> dict[str, Any]:
     """Return the fields that all results of runs share, as arguments for another result."""
-    names = ("exit_code", "signal", "stdout", "stderr", "cpu_s", "memory_mb", "isolation", "limit", "limit_cpu_s")
+    names = ("exit_code", "signal", "stdout", "stderr", "cpu_s", "memory_mb", "isolation", "limit", "limit_cpu_s",
+             "accesses")  # fmt: skip
     return {name: getattr(result, name) for name in names if hasattr(result, name)}
 
 

@@ -225,7 +225,6 @@ class ProgramRunner:
             waits=status is Status.INCOMPLETE and ran.waits,
             tests=tally,
             **limit_fields(ran, request.limits, request.run_limits),
-            accesses=ran.accesses,
             **run_fields(ran),
         )
         return language.merge_compile_result(compiled.artefact or Path(), result)

@@ -32,6 +32,8 @@ class Language(LanguageTable):
     more_suffixes: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     fence: str
+    own_source: str = ""
+    """Regular expression of the names by which a program finds its own text; empty: none."""
     line_comment: str
     block_comment: tuple[str, ...]
     grammar: str

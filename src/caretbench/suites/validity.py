@@ -15,11 +15,14 @@ from caretbench.problem import Problem, Row
 
 Verdict = Literal["valid", "unverified", "invalid"]
 
-GATE_VERSION: Final = 5
+GATE_VERSION: Final = 6
 """Version of the rules. 2: a mutant that writes too much (``OUTPUT_LIMIT``) is killed, in programs too. 3: questions of
 a tier that position, length or consensus answers are invalid. 4: a reference that fails among other
 programs is decided by three runs alone. 5: the strongest mutants come first, and the parser finds the stub; a missing
-argument, the caret's line again and other layouts are tried; a problem without any mutant is unverified."""
+argument, the caret's line again and other layouts are tried; a problem without any mutant is unverified. 6: a
+reference that connects, opens files outside of the temporary folder or reads its own source is invalid."""
+UNSEEN: Final = "unseen"
+"""Result of the check of accesses where the sandbox could not see what the reference opens."""
 
 
 class Validity(Row):

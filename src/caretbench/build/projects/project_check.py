@@ -61,6 +61,7 @@ class ProjectCheck(NamedTuple):
         cpu_s: Maximum CPU seconds of a run; less if preparation saves time.
         wall_s: Maximum wall time of a run in seconds.
         slow_tests: Names of tests that take most of the time, if the runner reports times.
+        accesses: Accesses of the watched run; None if it was not seen.
     """
 
     request: WorkspaceRequest
@@ -73,6 +74,7 @@ class ProjectCheck(NamedTuple):
     cpu_s: float = 0.0
     wall_s: float = 0.0
     slow_tests: tuple[str, ...] = ()
+    accesses: tuple[str, ...] | None = None
 
     @property
     def excluded_tests(self) -> tuple[str, ...]:
@@ -92,7 +94,7 @@ def check_project(
     """
     # Without preparation, so that the measured time is that of a full build.
     plain = request.model_copy(update={"prepare": ()})
-    [first] = engine.submit(_repetitions(plain, 1))
+    [first] = engine.submit(_repetitions(plain, runs))
     early = _first_failure(plain, first) if exclude_failing else None
     check = early or _without_flaky(engine, plain, runs, first)
     if exclude_failing:
@@ -187,7 +189,7 @@ def _check(
 ) -> ProjectCheck:
     """Return the check by ``runs`` runs, of which the first may have ended."""
     # Twice as many: the second half runs one at a time where only some runs passed.
-    repeated = _repetitions(request, 2 * runs)
+    repeated = _repetitions(request, runs, 2 * runs)
     [first_result] = [first] if first is not None else engine.submit(repeated[:1])
     reason = failure_reason(first_result) if first_result.status is not Status.PASSED else ""
     # The others would take as long, or compile as little.
@@ -197,9 +199,11 @@ def _check(
     return _check_of_runs(engine, request, results, repeated[runs:])
 
 
-def _repetitions(request: WorkspaceRequest, count: int) -> list[WorkspaceRequest]:
+def _repetitions(request: WorkspaceRequest, runs: int, count: int = 1) -> list[WorkspaceRequest]:
+    """Return repetitions of the tests; the last of ``runs`` is watched."""
     named = with_slow_tests_named(request)
-    return [named.model_copy(update={"repeat": n, "id": f"project {n}"}) for n in range(count)]
+    changes = ({"repeat": n, "id": f"project {n}", "watched": n == runs - 1} for n in range(count))
+    return [named.model_copy(update=change) for change in changes]
 
 
 def _check_of_runs(
@@ -244,9 +248,11 @@ def passing_check(request: WorkspaceRequest, *passed: WorkspaceResult) -> Projec
     limits = limits.model_copy(update=waiting)  # an answer that waits for ever uses no CPU time
     changes = {"limits": limits, "minimum_tests": max(request.minimum_tests, tests)}
     slow = slow_tests(passed[0]) if wall_s >= _LONG_RUN_S else ()
+    accesses = next((one.accesses for one in passed if one.accesses is not None), None)
     return ProjectCheck(
-        request.model_copy(update=changes), test_count=tests, cpu_s=cpu_s, wall_s=wall_s, slow_tests=slow
-    )
+        request.model_copy(update=changes), test_count=tests, cpu_s=cpu_s, wall_s=wall_s, slow_tests=slow,
+        accesses=accesses,
+    )  # fmt: skip
 
 
 def slow_tests(result: WorkspaceResult) -> tuple[str, ...]:

@@ -197,7 +197,8 @@ def run_named_tests(
         check_request(one, snapshot, identity=f"tests {n}")
         for n, (one, (snapshot, _)) in enumerate(zip(named, distinct, strict=True))
     ]
-    results = {result.id: result for result in engine.submit(requests)}
+    watched = (request.model_copy(update={"watched": True}) for request in requests)
+    results = {result.id: result for result in engine.submit(watched)}
     checks: dict[tuple[str, ...], TestsCheck] = {}
     projects: dict[str, ProjectCheck] = {}
     for (snapshot, tests), request in zip(distinct, requests, strict=True):
@@ -244,7 +245,7 @@ def without_slow_tests(
         )
     except DataError:  # the runner cannot exclude single tests
         return unchanged
-    [result] = engine.submit([request.model_copy(update={"id": "fast tests"})])
+    [result] = engine.submit([request.model_copy(update={"id": "fast tests", "watched": True})])
     passed = passed_test_count(result)
     if result.status is not Status.PASSED or (check.minimum_tests and not passed):
         return unchanged

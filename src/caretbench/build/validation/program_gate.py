@@ -3,8 +3,9 @@
 Every problem gets a verdict with its reasons:
 
 * ``invalid``: the reference does not pass three times (alone, if it failed once among others), extraction changes it,
-  the empty answer, a stub or the caret's line again passes, a layout of the reference is wrong at its place, or the
-  problem repeats another;
+  the empty answer, a stub or the caret's line again passes, a layout of the reference is wrong at its place, the
+  reference does what is forbidden (:mod:`~caretbench.build.validation.forbidden_access`), or the problem repeats
+  another;
 * ``unverified``: there is no objection, but no mutant was killed, or this machine cannot run it;
 * ``valid``: the reference passes, and a wrong answer that compiles fails at run time.
 """
@@ -19,6 +20,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from caretbench.build.validation.duplicates import near_duplicates
+from caretbench.build.validation.forbidden_access import forbidden_access
 from caretbench.build.validation.mutants import (
     REACH_ONLY_MUTANTS,
     STRENGTHS,
@@ -34,10 +36,13 @@ from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem
 from caretbench.suites.baselines import stub
-from caretbench.suites.validity import ResumableGate, Validity
+from caretbench.suites.validity import UNSEEN, ResumableGate, Validity
 
 # A reference with time, order or chance in it passes once; three runs show most of these.
 REFERENCE_RUNS = 3
+# The last one: the first has the key of the reference's run in scores, which is not watched.
+WATCHED_RUN = REFERENCE_RUNS - 1
+"""Number of the reference's repetition whose accesses are noted."""
 # Further mutants run only for problems that the first two do not decide.
 MUTANTS_PER_ROUND = 2
 STRICT_MUTANTS = 8
@@ -78,13 +83,17 @@ class GateAnswer(NamedTuple):
 
 
 class GateOutcome(NamedTuple):
-    """Result of an answer: execution status, failed predicates, missing module, wall and CPU time."""
+    """Result of an answer: execution status, failed predicates, missing module, wall and CPU time.
+
+    ``access`` is the forbidden access of a watched run, empty if there was none; None if it was not watched.
+    """
 
     status: Status
     failed_predicates: tuple[str, ...]
     missing_module: str | None
     wall_s: float = 0.0
     cpu_s: float = 0.0
+    access: str | None = None
 
     @property
     def passed(self) -> bool:
@@ -190,6 +199,9 @@ class ProgramGate(ResumableGate):
             doubts.append(weak)
         details = {"mutants_tried": str(tried)}
         details |= {"killed_by": killing_mutant, "strength": strength(killing_mutant)} if killing_mutant else {}
+        # A run that fails only when it is watched is repeated unwatched.
+        if problem.runs_as_program and all(one.access in (None, UNSEEN) for one in _references(outcomes)):
+            details["accesses"] = UNSEEN
         if failed := [answer.name for answer, one in outcomes.items() if answer.name in LAYOUTS and one.fails]:
             details["right_answers_failed"] = ", ".join(failed)
         return Validity(
@@ -200,7 +212,7 @@ class ProgramGate(ResumableGate):
         )
 
     def _try(self, answers: Sequence[tuple[Problem, GateAnswer]], outcomes: _Tried) -> None:
-        submitted: dict[str, tuple[Problem, GateAnswer]] = {}
+        submitted: dict[str, tuple[Problem, GateAnswer, ExecutionRequest]] = {}
 
         def requests() -> Iterator[ExecutionRequest]:
             for problem, answer in answers:
@@ -209,8 +221,10 @@ class ProgramGate(ResumableGate):
                     outcomes[problem.id][answer] = self._unrun(problem, answer)
                     continue
                 identity = sha256_text(problem.id, answer.name, answer.text, str(answer.repeat))
-                submitted[identity] = (problem, answer)
+                submitted[identity] = (problem, answer, request)
                 changes: dict[str, object] = {"id": identity, "repeat": answer.repeat}
+                if answer.name == "reference" and answer.repeat == WATCHED_RUN:
+                    changes["watched"] = True
                 if answer.is_mutant:
                     wall_s = _mutant_limit_s(outcomes[problem.id], request.limits.wall_s)
                     changes["limits"] = request.limits.model_copy(update={"wall_s": wall_s})
@@ -220,8 +234,11 @@ class ProgramGate(ResumableGate):
                 yield request.model_copy(update=changes)
 
         for result in self.executor.submit(requests()):
-            problem, answer = submitted[result.id]
-            outcomes[problem.id][answer] = self._outcome(problem, answer, result)
+            problem, answer, made = submitted[result.id]
+            outcome = self._outcome(problem, answer, result)
+            if answer.name == "reference" and answer.repeat == WATCHED_RUN:
+                outcome = outcome._replace(access=forbidden_access(made.source, made.language, result.accesses))
+            outcomes[problem.id][answer] = outcome
         for problem, answer in answers:  # results come as they end; the answers keep the order in which they were made
             tried = outcomes[problem.id]
             if answer in tried:
@@ -298,6 +315,7 @@ def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> lis
             reasons.append(f"reference_flaky: {', '.join(failed)}")
         elif failed:
             reasons.append(f"reference_fails: {', '.join(failed)}")
+    reasons += [f"forbidden: it {one.access}" for one in references if one.access and one.access != UNSEEN]
     if policy.apply(problem.reference, problem.caret).text != problem.reference:
         reasons.append("extraction_changes_reference")
     passing = [answer.name for answer, one in outcomes.items() if answer.trivial and one.passed]

@@ -20,6 +20,7 @@ from caretbench.build.projects.project_check import ProjectCheck, check_project
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.build.validation.duplicates import near_duplicate_spans
+from caretbench.build.validation.forbidden_access import forbidden_access
 from caretbench.build.validation.mutants import (
     ADDED_THROW,
     REACH_ONLY_MUTANTS,
@@ -45,7 +46,7 @@ from caretbench.languages import get_language
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request
 from caretbench.suites.baselines import stub
-from caretbench.suites.validity import ResumableGate, Validity, Verdict
+from caretbench.suites.validity import UNSEEN, ResumableGate, Validity, Verdict
 from caretbench.syntax import FileAnalysis, Span, analyse
 from caretbench.syntax.analysis import is_test_path
 from caretbench.syntax.parser import captures, encode, parse
@@ -274,6 +275,8 @@ def _row(trial: Trial, verdict: Verdict, *reasons: str, **details: str) -> Valid
         counts["flaky_tests_left_out"] = ", ".join(trial.project.flaky_tests)
     if trial.project.passed_alone:
         counts["passed_alone_only"] = ", ".join(trial.project.passed_alone)
+    if trial.project.accesses is None:
+        counts["accesses"] = UNSEEN
     if trial.failed_layouts:
         counts["right_answers_failed"] = ", ".join(trial.failed_layouts)
     details = counts | details
@@ -429,8 +432,18 @@ class WorkspaceGate(ResumableGate):
             if problem.id not in ids:
                 reasons = ("not_reached: no test runs it",)
                 yield Validity(problem_id=problem.id, verdict="invalid", reasons=reasons)
+            elif (access := self._forbidden(problem, project)) not in ("", UNSEEN):
+                yield Validity(problem_id=problem.id, verdict="invalid", reasons=(f"forbidden: it {access}",))
             else:
                 trials.append(Trial(problem, project, self._answers(problem)))
+
+    def _forbidden(self, problem: Problem, project: ProjectCheck) -> str:
+        """Return the forbidden access of the tests that decide; an opened file counts if the problem's file names it.
+
+        It is empty if there is none.
+        """
+        text = self.original_file(problem).decode("utf-8", "replace")
+        return forbidden_access(text, problem.caret.language, project.accesses)
 
     def _answers(self, problem: Problem) -> Iterator[TrialAnswer]:
         content = self.original_file(problem)

@@ -50,10 +50,12 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
     # Nothing is added where there are none, so that the other verdicts keep their keys.
     lines = [list(request.answer_lines)] if request.answer_lines else []
     cases = [request.comparison, *(case.model_dump() for case in request.cases)] if request.cases else []
-    watched = [hashlib.sha256(script_text("access_watch.py")).hexdigest()] if request.watched else []
-    return sha256_json(
-        [program, sorted(request.needs), request.limits.model_dump(), request.repeat, *lines, *cases, *watched]
-    )
+    limits = request.limits.model_dump()
+    return sha256_json([program, sorted(request.needs), limits, request.repeat, *lines, *cases, *_watch(request)])
+
+
+def _watch(request: ExecutionRequest | WorkspaceRequest) -> list[str]:
+    return [hashlib.sha256(script_text("access_watch.py")).hexdigest()] if request.watched else []
 
 
 def project_command_key(
@@ -88,13 +90,14 @@ def project_command_key(
             level,
             *([mark] if (mark := java_tools_fingerprint(request.command)) else []),
             *_tools(request.command),
+            *_watch(request),
         ]
     )
 
 
 def remote_project_command_key(request: WorkspaceRequest, environments: Sequence[object]) -> str:
     """Return the key of a command on other machines; ``environments`` are their tools, one per language."""
-    newer = {"total_result_bytes"} & _empty_new_fields(request)
+    newer = {"total_result_bytes", "watched"} & _empty_new_fields(request)
     fields = request.model_dump(mode="json", exclude=_NOT_IN_KEYS | newer)
     return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, fields, *_contents(request), list(environments)])
 
@@ -157,7 +160,8 @@ class PathFingerprints:
 
 def _empty_new_fields(request: WorkspaceRequest) -> set[str]:
     """Return the fields that were added since verdicts were stored, while they are empty: no part of the key."""
-    return {name for name in ("python_path", "needs", "prepare", "total_result_bytes") if not getattr(request, name)}
+    newer = ("python_path", "needs", "prepare", "total_result_bytes", "watched")
+    return {name for name in newer if not getattr(request, name)}
 
 
 def _contents(request: WorkspaceRequest) -> tuple[object, object]:

@@ -163,6 +163,7 @@ class WorkspaceRequest(FrozenModel):
     reference_cpu_s: float | None = None  # as in a program's request
     address_space_limit: bool = False
     """Limit the address space instead of data memory, for programs that reserve little of it."""
+    watched: bool = False  # as in a program's request
     result_bytes: int = Field(default=4 << 20, gt=0, le=16 << 20)
     """Maximum bytes of one result file."""
     total_result_bytes: int = Field(default=0, ge=0, le=1 << 30)

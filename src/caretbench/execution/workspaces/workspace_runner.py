@@ -361,6 +361,7 @@ def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
         directory=directory,
         warm=WarmSettings(),
         display="display" in request.needs,
+        watched=request.watched,
     )
 
 

@@ -30,8 +30,9 @@ from caretbench.people.releases.holdout import SetParts, split_set
 from caretbench.people.releases.release_files import write_description, write_problems
 from caretbench.problem import Caret, InlineSplice, Problem
 from caretbench.suites.devbench.build.instance_rules.instance_checks import PASSED
-from caretbench.suites.devbench.built_instances import INSTANCES_FILE, UNSEEN, BuiltInstance
+from caretbench.suites.devbench.built_instances import INSTANCES_FILE, BuiltInstance
 from caretbench.suites.devbench.starter import CLOSING, OPENING
+from caretbench.suites.validity import UNSEEN
 from caretbench.text_tables import counted
 from caretbench.versions import versions
 

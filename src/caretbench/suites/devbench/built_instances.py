@@ -12,11 +12,10 @@ from caretbench.errors import DataError, UsageError
 from caretbench.files import read_appended
 from caretbench.problem import SCHEMA_VERSION, Problem, Row
 from caretbench.suites.devbench import starter
+from caretbench.suites.validity import UNSEEN
 from caretbench.syntax.caret_boundary import CaretBoundary
 
 Mode = Literal["suffix", "no_suffix"]
-UNSEEN: Final = "unseen"
-"""Result of the check of accesses where the sandbox could not see what the reference opens."""
 
 
 class Scenario(Row):

@@ -134,8 +134,6 @@ class CellLanguage(Row):
     """Suffixes of literals that show the use of a header."""
     text_uses: tuple[str, ...] = ()
     """Regular expressions of uses of an imported name (``NAME``) in texts and comments."""
-    own_source: Pattern = ""
-    """Regular expression of the names by which a program finds its own text; empty: none."""
     standard: str = ""
 
     @model_validator(mode="after")

@@ -34,9 +34,10 @@ from caretbench.suites.devbench.build.instance_rules.instance_checks import (
 )
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView, nesting_depth
 from caretbench.suites.devbench.build.instance_rules.rule_measures import RULE_MEASURES, tree_shape
-from caretbench.suites.devbench.built_instances import UNSEEN, Scenario
+from caretbench.suites.devbench.built_instances import Scenario
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.devbench.starter import CLOSING, OPENING, TESTS, DocumentationCheck, problem_of_text
+from caretbench.suites.validity import UNSEEN
 from caretbench.syntax.caret_boundary import CaretBoundary, caret_boundary
 from caretbench.syntax.parser import unparsed
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from caretbench.build.validation.program_gate import WATCHED_RUN
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.languages import get_language
 from caretbench.problem import InlineSplice, Problem
 from caretbench.redaction import redact
 from caretbench.suites.devbench.build.construction.build_folder import AttemptOutcome
-from caretbench.suites.devbench.cells.cell_tables import cell_languages
 from caretbench.suites.suite_types import ProblemGate
-from caretbench.suites.validity import Validity
+from caretbench.suites.validity import UNSEEN, Validity
 from caretbench.syntax.documentation import comments
 
 _REMARK = "the same"
@@ -101,30 +101,6 @@ class GateResult(NamedTuple):
     unseen: bool = False
 
 
-_SOURCE = "its own source"
-
-
-def forbidden_access(request: ExecutionRequest, accesses: Sequence[str]) -> str:
-    """Return the first access that the rules of construction forbid; empty if there is none.
-
-    Runtimes read files of the system, too: an opened file counts where the program names its folder, and of a read the
-    file. The text of a program is read again for tracebacks: it counts where the program names it.
-    """
-    own_source = cell_languages()[request.language].own_source
-    for access in accesses:
-        verb, _, target = access.partition(" ")
-        folder, name = (re.escape(target.split("/")[part]) for part in (min(1, target.count("/")), -1))
-        if target == _SOURCE:
-            patterns = [own_source or r"\A\Z"]
-        elif verb in ("reads", "writes"):
-            patterns = [rf"[/\"'`]{folder}\b", *([rf"(?<!\w){name}(?!\w)"] if verb == "reads" else [])]
-        else:
-            patterns = []
-        if all(re.search(pattern, request.source) for pattern in patterns):
-            return access
-    return ""
-
-
 @dataclass
 class GateRuns:
     """Runs of instances; ``unverified`` accepts those that this machine cannot run."""
@@ -137,45 +113,40 @@ class GateRuns:
 
     def results(self, problems: Sequence[Problem]) -> Mapping[str, GateResult]:
         """Return the result of each problem by id."""
-        by_problem, unseen = self._first_runs(problems)
+        by_problem = self._failed_references(problems)
         rest = [problem for problem in problems if problem.id not in by_problem]
         verdicts = self.gate.run(rest, self.verdicts) if rest else []
         by_problem |= {verdict.problem_id: self._gate_result(verdict) for verdict in verdicts}
         passed = [problem for problem in rest if not by_problem[problem.id].fault]
         for name, fault in rewrite_faults(passed, self.program, self.executor).items():
             by_problem[name] = GateResult("gate", fault, fault)
-        return {name: result._replace(unseen=name in unseen) for name, result in by_problem.items()}
+        return by_problem
 
-    def _first_runs(self, problems: Sequence[Problem]) -> tuple[dict[str, GateResult], set[str]]:
-        """Return the results of the problems whose reference fails or does what the rules forbid, and the unseen ones.
+    def _failed_references(self, problems: Sequence[Problem]) -> dict[str, GateResult]:
+        """Return the results of the problems whose reference fails.
 
         One run of each, before the gate makes ten: most faulty answers end here, and some use all time and memory.
         """
         runs = {problem.id: self.program(problem, problem.reference) for problem in problems}
-        requests = {
-            name: run.model_copy(update={"id": name, "watched": True}) for name, run in runs.items() if run is not None
-        }
-        faulty, unseen = {}, set()
-        for result in self.executor.submit(requests.values()):
-            if result.accesses is None:
-                unseen.add(result.id)
-            elif access := forbidden_access(requests[result.id], result.accesses):
-                fault = f"forbidden: it {access}"
-                faulty[result.id] = GateResult("gate", fault, fault)
-                continue
+        # As in the gate, which then does not run it again.
+        changes = {"watched": True, "repeat": WATCHED_RUN}
+        requests = (run.model_copy(update={"id": name, **changes}) for name, run in runs.items() if run is not None)
+        faulty = {}
+        for result in self.executor.submit(requests):
             status = result.status.for_reference(result.missing_module)
             if status is not Status.PASSED and not status.is_machine_fault:
                 fault, printed = f"reference_fails: {status}", _printed(result)
                 faulty[result.id] = GateResult("gate", fault, f"{fault}: {printed}" if printed else fault)
-        return faulty, unseen
+        return faulty
 
     def _gate_result(self, verdict: Validity) -> GateResult:
         fault = "; ".join(map(_in_words, verdict.reasons))
         killed_by = verdict.details.get("killed_by", "")
+        unseen = verdict.details.get("accesses") == UNSEEN
         # A missing toolchain is no fault of the instance: it waits for a machine that has one.
         if any(reason.startswith("reference_not_run") for reason in verdict.reasons):
-            return GateResult("instance" if self.unverified else "unverified", fault, fault, killed_by)
-        return GateResult("gate" if fault else "instance", fault, fault, killed_by)
+            return GateResult("instance" if self.unverified else "unverified", fault, fault, killed_by, unseen)
+        return GateResult("gate" if fault else "instance", fault, fault, killed_by, unseen)
 
 
 def _in_words(reason: str) -> str:
