@@ -18,6 +18,7 @@ from caretbench.conventional import conventional_names
 from caretbench.conventional.descriptions import description, pull_files, released_file, released_folder
 from caretbench.conventional.rows import read_problems, read_rows
 from caretbench.errors import UsageError
+from caretbench.extraction import get_policy
 from caretbench.files import DataError, sha256_file
 from caretbench.problem import CasesCheck, InlineSplice, Problem
 from caretbench.suites import load_suite
@@ -109,13 +110,22 @@ def test_the_released_files_have_the_documented_numbers(
 
 @pytest.mark.long
 def test_all_rows_of_safim_are_read(test_data: Path) -> None:
-    """Costs 9 s of CPU: 17,720 rows, whose shown and executed programs are compared."""
+    """Costs 25 s of CPU: 17,720 rows, whose shown and executed programs are compared, and their references cut."""
     problems = load_suite("safim").load(str(test_data / "safim")).problems
     assert Counter(problem.label("split") for problem in problems) == {"block": 8781, "control": 8629, "api": 310}
     clusters = Counter(split for split, _ in {(problem.label("split"), problem.cluster) for problem in problems})
     assert clusters == {"block": 487, "control": 489, "api": 42}
     faults = [problem.label("fault") for problem in problems if "fault" in problem.labels]
     assert sum("shortened_test" in fault for fault in faults) == 335
+    cut = get_policy("legacy/safim")
+    damaged = {
+        problem.id
+        for problem in problems
+        if problem.label("split") != "api"
+        and cut.apply(problem.reference, problem.caret).text.split() != problem.reference.split()
+    }
+    assert len(damaged) == 29
+    assert damaged == {one.id for one in problems if "damaged_by_truncation" in one.labels.get("fault", ())}
 
 
 def java_row(prompt: str, line: str, suffix: str) -> dict[str, Any]:
