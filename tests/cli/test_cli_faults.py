@@ -87,7 +87,7 @@ def test_an_error_of_the_system_is_still_one_line(
 
 
 def test_a_key_in_the_command_is_not_repeated(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     key = "sk-proj-0123456789abcdefghijklmnopqrstuvwxyz"
     monkeypatch.setenv("OPENAI_API_KEY", key)
@@ -98,6 +98,12 @@ def test_a_key_in_the_command_is_not_repeated(
     monkeypatch.setattr(selection.Selection, "apply", fail)
     assert run(monkeypatch, *COMMAND, "-o", f"runs/{key}") == 70
     assert key not in capsys.readouterr().err
+    # A mistake of the user's is answered with what was typed.
+    address = "https://me:parole-of-mine@host.example/a b"
+    assert run(monkeypatch, "build", "efcb", address, "-o", str(tmp_path / "built")) == 2
+    message = capsys.readouterr().err
+    assert "host.example" in message
+    assert "parole-of-mine" not in message
 
 
 def test_a_fault_of_ours_is_not_reported_as_a_key_of_the_run_file(

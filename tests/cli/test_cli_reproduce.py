@@ -11,6 +11,8 @@ from caretbench import cli
 from caretbench.cli.reproduce import _text
 from caretbench.problem import Completion, Score
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
+from caretbench.suites import load_suite
+from tests.support.conventional_layouts import crosscodeeval
 from tests.support.questions import question_problem
 
 IDENTITY = "python/api_usage/latency-percentiles"
@@ -70,6 +72,68 @@ def test_an_answer_to_a_question_is_measured_again(tmp_path: Path) -> None:
     folder.scores_path.write_text(stored.model_dump_json() + "\n")
     status, shown = caretbench("reproduce", str(folder.path), problem.id, "--json")
     assert (status, json.loads(shown)["measured"][0]["values"]["passed"]) == (1, 1.0)
+
+
+def test_an_answer_that_no_program_checks_is_measured_as_it_was_inserted(tmp_path: Path) -> None:
+    data, folder, mine = crosscodeeval(tmp_path / "data"), tmp_path / "run", tmp_path / "mine.jsonl"
+    [problem] = load_suite("crosscodeeval").load(str(data)).problems
+    mine.write_text(json.dumps({"problem_id": problem.id, "text": "```python\nf(x, 2)\n```"}) + "\n")
+    status, _ = caretbench(
+        "score", "crosscodeeval", "--data", str(data), "--completions", str(mine), "-o", str(folder), "--policy",
+        "syntax", "--policy", "raw", "--json",
+    )  # fmt: skip
+    assert status == 0
+    for policy, passed in (("syntax", 1.0), ("raw", 0.0)):
+        status, shown = caretbench("reproduce", str(folder), problem.id, "--policy", policy, "--json")
+        [measured] = [row for row in json.loads(shown)["measured"] if "passed" in row["values"]]
+        assert (status, measured["values"]["passed"]) == (0, passed)
+    done = CliRunner().invoke(cli.app, ["reproduce", str(folder), problem.id, "--policy", "block"])
+    assert "syntax@" in str(done.exception)
+
+
+def test_the_completion_is_named_as_far_as_it_must_be(tmp_path: Path) -> None:
+    folder, problem = RunFolder(tmp_path / "run"), question_problem("gmcq-easy", "cache")
+    folder.path.mkdir()
+    about = DataInfo(name="d", hash="h", problems=1, selected=1)
+    folder.write_manifest(Manifest(suite="efcb", policy="raw@2", profile="default", data=about))
+    folder.write_problems([problem])
+    rows = [
+        Completion(problem_id=problem.id, model=model, parameters=parameters, sample=0, text=text)
+        for model, parameters, text in (("reference", "none", "B"), ("m", "p", "B"), ("m", "q", "A"))
+    ]
+    folder.completions_path.write_text("".join(row.model_dump_json() + "\n" for row in rows))
+    for options, fault in (
+        ((), "m with parameters p, m with parameters q"),
+        (("--model", "n"), "m sample 0, reference"),
+    ):
+        done = CliRunner().invoke(cli.app, ["reproduce", str(folder.path), problem.id, *options])
+        assert fault in str(done.exception)
+    _, shown = caretbench("reproduce", str(folder.path), problem.id, "--parameters", "q", "--json")
+    assert json.loads(shown)["text"] == "A"
+    folder.completions_path.write_text("".join(row.model_dump_json() + "\n" for row in rows[:2]))
+    _, shown = caretbench("reproduce", str(folder.path), problem.id)
+    assert "  m  sample 0" in shown
+
+
+def test_a_row_without_a_verdict_contradicts_none(tmp_path: Path) -> None:
+    folder, mine = tmp_path / "run", tmp_path / "mine.jsonl"
+    mine.write_text(json.dumps({"problem_id": IDENTITY, "text": "    pass\n"}) + "\n")
+    caretbench(
+        "score", "devbench", "--completions", str(mine), "--select", f"id={IDENTITY}", "--baseline", "none", "-o",
+        str(folder), "--json",
+    )  # fmt: skip
+    scores = folder / "scores.jsonl"
+    rows = [Score.model_validate_json(line) for line in scores.read_text().splitlines()]
+    for outcome, counted, expected in (("excluded", False, 0), ("passed", True, 1)):
+        changed = [
+            row.model_copy(update={"outcome": outcome, "counted": counted})
+            if row.scorer.startswith("execution@")
+            else row
+            for row in rows
+        ]
+        scores.write_text("".join(row.model_dump_json() + "\n" for row in changed))
+        status, _ = caretbench("reproduce", str(folder), IDENTITY, "--model", "mine", "--no-program")
+        assert status == expected
 
 
 def test_what_a_program_writes_steers_no_terminal_that_reads_a_pipe_or_a_file(tmp_path: Path) -> None:

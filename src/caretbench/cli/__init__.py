@@ -149,9 +149,12 @@ def _fault(error: Exception) -> str:
 
 def _describe(error: CaretBenchError | OSError) -> str:
     """Return a foreseen error in one line; one of the system with the remedy for the cache or for any other path."""
-    if not isinstance(error, OSError):
-        return str(error)
     from caretbench.files import ANOTHER_CACHE, cache_folder
+    from caretbench.redaction import redact
+
+    # A message names what was typed, and an address may hold a password.
+    if not isinstance(error, OSError):
+        return redact(str(error))
 
     if error.filename and Path(os.fsdecode(error.filename)).is_relative_to(cache_folder()):
         return describe_os_error(error, ANOTHER_CACHE)

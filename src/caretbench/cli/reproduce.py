@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -13,10 +13,34 @@ from caretbench.cli.common import AsJson, print_line, print_note
 from caretbench.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from caretbench.execution.dispatcher import AnyRequest
     from caretbench.execution.execution_types import ExecutionResult
+    from caretbench.extraction import Policy
     from caretbench.problem import Completion, Problem, Score
     from caretbench.runs.run_folder import Manifest, RunFolder
+
+
+class _Answer(NamedTuple):
+    """A stored completion, its problem, the text that a policy inserts, and the rows of scores under that policy."""
+
+    manifest: Manifest
+    problem: Problem
+    completion: Completion
+    policy: Policy
+    inserted: str | None
+    refusal: str | None
+    scores: Mapping[str, Score]
+    """Stored rows by their scorer."""
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Names of the policy's steps that changed the text."""
+        from caretbench.problem import Caret
+
+        text, shown = self.completion.text, self.problem.shown
+        return () if text is None or not isinstance(shown, Caret) else self.policy.apply(text, shown).steps
 
 
 def reproduce(
@@ -24,6 +48,10 @@ def reproduce(
     problem_id: Annotated[str, typer.Argument(metavar="PROBLEM", help="Id of the problem.")],
     model: Annotated[str | None, typer.Option(help="Name of the model. Default: the only one of the run.")] = None,
     sample: Annotated[int, typer.Option(help="Number of the sample, from 0.")] = 0,
+    parameters: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Parameters of the row, where the model has several.")
+    ] = None,
+    policy: Annotated[str | None, typer.Option(help="Truncation policy of the run. Default: the leading one.")] = None,
     program: Annotated[bool, typer.Option(help="Print the whole program, or leave it out.")] = True,
     as_json: AsJson = False,
 ) -> None:
@@ -36,52 +64,101 @@ def reproduce(
     """
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.run_folder import RunFolder
-    from caretbench.runs.score import REFERENCE
-    from caretbench.suites import load_suite
 
     folder = RunFolder(run)
     manifest = folder.manifest()
     problem = next((entry for entry in folder.problems() if entry.id == problem_id), None)
     if problem is None:
         raise UsageError(f"{run} has no problem {problem_id!r}")
-    completion = _completion(folder, problem_id, model, sample)
-    if not verdicts.needs_execution(problem):
-        _print_measurements(folder, manifest, problem, completion, as_json=as_json)
-        return
+    key = _policy_key(manifest, policy)
+    answer = _answer(folder, manifest, problem, _completion(folder, problem_id, model, sample, parameters), key)
+    if verdicts.needs_execution(problem):
+        _run_again(folder, answer, program=program, as_json=as_json)
+    else:
+        _measure_again(answer, as_json=as_json)
+
+
+def _policy_key(manifest: Manifest, policy: str | None) -> str:
+    """Return the key of a policy of the run, named with its version or without; of none its leading policy."""
+    keys = (manifest.policy, *manifest.further_policies)
+    if policy is None:
+        return manifest.policy
+    if known := [key for key in keys if policy in (key, key.partition("@")[0])]:
+        return known[0]
+    raise UsageError(f"the run was not scored under the policy {policy!r}, but under {', '.join(keys)}")
+
+
+def _answer(folder: RunFolder, manifest: Manifest, problem: Problem, completion: Completion, policy: str) -> _Answer:
+    from caretbench.extraction.policies import get_policy
+    from caretbench.runs import verdict as verdicts
+
+    rows = (row for row in folder.scores() if row.completion_key == completion.key)
+    scores = {row.scorer: row for row in rows if (row.policy, row.profile) == (policy, manifest.profile)}
+    used = get_policy(policy)
+    inserted = verdicts.inserted_text(completion.text, problem, used)
+    refusal = verdicts.refusal(completion.text, problem, used)
+    return _Answer(manifest, problem, completion, used, inserted, refusal, scores)
+
+
+def _run_again(folder: RunFolder, answer: _Answer, *, program: bool, as_json: bool) -> None:
+    """Run an answer without the cache, and print its result.
+
+    Raises:
+        Exit: the stored verdict is another one.
+    """
+    from caretbench.runs import verdict as verdicts
+    from caretbench.runs.score import REFERENCE
+    from caretbench.suites import load_suite
+
+    manifest, problem, completion = answer.manifest, answer.problem, answer.completion
     suite = load_suite(manifest.suite)
-    stored = _find_score(folder, completion, verdicts.execution_scorer(suite.rules(manifest.profile)))
+    scorer = verdicts.execution_scorer(suite.rules(manifest.profile))
+    stored = answer.scores.get(scorer)
+    # A reference that the policy changes has the verdict on the changed text, if the unchanged one passed.
     is_reference = completion.model == REFERENCE and not (stored and verdicts.REFERENCE_PASSED in stored.values)
-    text, steps, refusal = completion.text, tuple[str, ...](), None
-    if not is_reference:
-        text, steps, refusal = _inserted_text(completion, problem, manifest.policy)
+    text, refusal = (completion.text, None) if is_reference else (answer.inserted, answer.refusal)
     request = None if refusal else suite.request(problem, text, manifest.profile, manifest.variants)
-    result = _result(_bounded(request, stored), problem, refusal)
-    flags = () if is_reference else verdicts.answer_flags(text, problem, manifest.profile)
+    result = _result(_bounded(request, stored, is_reference=is_reference), problem, refusal)
     if is_reference:
-        result = result.model_copy(update={"status": result.status.for_reference(result.missing_module)})
+        result, flags = verdicts.reference_result(result).result, tuple[str, ...]()
+    else:
+        result = verdicts.answer_result(result, _reference_waits(folder, problem.id, scorer)).result
+        flags = verdicts.answer_flags(text, problem, manifest.profile, result)
     if as_json:
         print_line(json.dumps(result.model_dump(mode="json") | {"flags": list(flags)}, indent=2, ensure_ascii=False))
     else:
-        print_line(f"{problem_id}  {completion.model}  sample {sample}  {manifest.profile}  {manifest.policy}")
-        print_line(f"--- raw text ---\n{completion.text}")
+        _print_head(answer)
         if text != completion.text:
-            print_line(f"--- inserted text ({', '.join(steps)}) ---\n{text}")
+            print_line(f"--- inserted text ({', '.join(answer.steps)}) ---\n{text}")
         if program and request is not None:
             _print_program(request)
         _print_result(result.model_dump() | {"flags": ", ".join(flags)})
     if stored is not None and stored.outcome != result.status.value:
         print_note(f"the stored outcome is {stored.outcome}, this time it is {result.status.value}")
-        raise typer.Exit(1)
+        # `excluded` or an error of the provider is no verdict that this one could contradict.
+        if stored.counted:
+            raise typer.Exit(1)
 
 
-def _bounded(request: AnyRequest | None, stored: Score | None) -> AnyRequest | None:
+def _reference_waits(folder: RunFolder, problem_id: str, scorer: str) -> bool:
+    """Return whether the stored run of a reference ended before a check that never returns."""
+    from caretbench.runs.score import REFERENCE
+
+    rows = (
+        row for row in folder.scores() if (row.problem_id, row.model, row.scorer) == (problem_id, REFERENCE, scorer)
+    )
+    return any(row.details.get("waits") for row in rows)
+
+
+def _bounded(request: AnyRequest | None, stored: Score | None, *, is_reference: bool) -> AnyRequest | None:
     """Return a request with the bound of CPU time that ended the stored run, if one did."""
     from caretbench.execution.execution_types import CPU_FACTOR
 
+    if request is None:
+        return None
     bound = stored.details.get("limit_cpu_s") if stored is not None else None
-    if request is None or not isinstance(bound, float):
-        return request
-    return request.model_copy(update={"reference_cpu_s": bound / CPU_FACTOR})
+    update = {"reference_cpu_s": bound / CPU_FACTOR} if isinstance(bound, float) else {}
+    return request.model_copy(update={"is_reference": is_reference, **update})
 
 
 def _result(request: AnyRequest | None, problem: Problem, refusal: str | None) -> ExecutionResult:
@@ -95,20 +172,13 @@ def _result(request: AnyRequest | None, problem: Problem, refusal: str | None) -
     return result
 
 
-def _inserted_text(
-    completion: Completion, problem: Problem, policy_name: str
-) -> tuple[str | None, tuple[str, ...], str | None]:
-    """Return the text that a policy makes of a completion, the steps that changed it, and the reason of a refusal."""
-    from caretbench.extraction.policies import get_policy
-    from caretbench.problem import Caret
-    from caretbench.runs import verdict as verdicts
-
-    used = get_policy(policy_name)
-    text = verdicts.inserted_text(completion.text, problem, used)
-    steps: tuple[str, ...] = ()
-    if completion.text is not None and isinstance(problem.shown, Caret):
-        steps = used.apply(completion.text, problem.shown).steps
-    return text, steps, verdicts.refusal(completion.text, problem, used)
+def _print_head(answer: _Answer) -> None:
+    completion = answer.completion
+    print_line(
+        f"{completion.problem_id}  {completion.model}  sample {completion.sample}  {answer.manifest.profile}  "
+        f"{answer.policy.key}"
+    )
+    print_line(f"--- raw text ---\n{completion.text}")
 
 
 def _print_program(request: AnyRequest) -> None:
@@ -125,25 +195,24 @@ def _print_program(request: AnyRequest) -> None:
             print_line(f"{number:4}  {line}")
 
 
-def _print_measurements(
-    folder: RunFolder, manifest: Manifest, problem: Problem, completion: Completion, *, as_json: bool
-) -> None:
-    """Print the measurements of an answer to a question; no program is run, and no judge is asked.
+def _measure_again(answer: _Answer, *, as_json: bool) -> None:
+    """Print the measurements of an answer that is not executed; no judge is asked.
 
     Raises:
         Exit: a value is not the stored one.
     """
     from caretbench.suites import load_suite
 
-    measurements = load_suite(manifest.suite).measure(problem, completion.text, manifest.profile)
+    problem, suite = answer.problem, answer.manifest.suite
+    measurements = load_suite(suite).measure(problem, answer.inserted, answer.manifest.profile)
     if as_json:
         rows = [{"scorer": one.scorer, "values": dict(one.values), **one.details} for one in measurements]
-        print_line(
-            json.dumps({"id": problem.id, "text": completion.text, "measured": rows}, indent=2, ensure_ascii=False)
-        )
+        content = {"id": problem.id, "text": answer.completion.text, "measured": rows}
+        print_line(json.dumps(content, indent=2, ensure_ascii=False))
     else:
-        print_line(f"{problem.id}  {completion.model}  sample {completion.sample}  {manifest.profile}")
-        print_line(f"--- raw text ---\n{completion.text}")
+        _print_head(answer)
+        if answer.inserted != answer.completion.text:
+            print_line(f"--- inserted text ({', '.join(answer.steps)}) ---\n{answer.inserted}")
         print_line(f"--- reference ---\n{problem.reference}")
         for one in measurements:
             print_line(f"--- {one.scorer} ---")
@@ -152,11 +221,11 @@ def _print_measurements(
             for name, detail in one.details.items():
                 if detail:
                     print_line(f"{name}: {detail}")
-        print_line(f"prompt: caretbench show {manifest.suite} {problem.id} --data …")
+        print_line(f"prompt: caretbench show {suite} {problem.id} --data …")
     differing = [
         f"{name} ({stored.values[name]:g} stored, {value:g} now)"
         for one in measurements
-        if (stored := _find_score(folder, completion, one.scorer)) is not None
+        if (stored := answer.scores.get(one.scorer)) is not None
         for name, value in one.values.items()
         if name in stored.values and not math.isclose(stored.values[name], value, rel_tol=1e-9, abs_tol=1e-12)
     ]
@@ -169,20 +238,31 @@ def _text(content: str | bytes | None) -> str:
     return content.decode("utf-8", "replace") if isinstance(content, bytes) else content or ""
 
 
-def _completion(folder: RunFolder, problem_id: str, model: str | None, sample: int) -> Completion:
-    rows = [row for row in folder.completions() if row.problem_id == problem_id and row.sample == sample]
+def _completion(
+    folder: RunFolder, problem_id: str, model: str | None, sample: int, parameters: str | None
+) -> Completion:
+    """Return the only stored completion of the problem with these values; without a model, not one of a baseline.
+
+    Raises:
+        UsageError: there is none, or there are several; the message names them.
+    """
+    from caretbench.suites import baselines_of_run
+
+    baselines = baselines_of_run(folder.manifest().suite)
+    stored = [row for row in folder.completions() if row.problem_id == problem_id and not row.at]
+    rows = [row for row in stored if row.sample == sample and parameters in (None, row.parameters)]
     if model is not None:
         rows = [row for row in rows if row.model == model]
-    names = sorted({row.model for row in rows})
-    if len(names) != 1:
-        known = ", ".join(names) or "none"
-        raise UsageError(f"{len(names)} models have sample {sample} ({known}); name one with --model and --sample")
-    return rows[0]
-
-
-def _find_score(folder: RunFolder, completion: Completion, scorer: str) -> Score | None:
-    rows = (row for row in folder.scores() if row.completion_key == completion.key and row.scorer == scorer)
-    return next(rows, None)
+    elif any(row.model not in baselines for row in rows):
+        rows = [row for row in rows if row.model not in baselines]
+    if len(rows) == 1:
+        return rows[0]
+    choice = "name one by --model, --sample and --parameters"
+    if rows:
+        known = ", ".join(sorted(f"{row.model} with parameters {row.parameters}" for row in rows))
+        raise UsageError(f"{len(rows)} completions are possible ({known}); {choice}")
+    known = ", ".join(sorted({f"{row.model} sample {row.sample}" for row in stored})) or "none"
+    raise UsageError(f"no such completion of {problem_id!r}; stored are {known}; {choice}")
 
 
 def _print_result(result: dict[str, object]) -> None:

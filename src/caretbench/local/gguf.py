@@ -189,7 +189,7 @@ def read_gguf(path: Path) -> GgufHeader:
 
 
 def _check_tensors(reader: _Reader, count: int) -> None:
-    """Refuse a file that ends before its last tensor begins (a download that broke off), or that lists none."""
+    """Refuse a file that ends before its last tensor begins (a download that broke off)."""
     if count > _MAX_ENTRIES:
         raise reader.fault(f"claims {count} tensors")
     last = -1

@@ -246,10 +246,10 @@ def write_overview(overview: Overview, root: Path, page: Path | None = None) -> 
     from caretbench.reports.output.page import render_page  # Jinja takes long to import
 
     path = page or RunFolder(root).report_path
-    first, *further = _number_tables(overview)
+    numbers = _number_tables(overview)
     blocks = [
-        PageBlock(tables=[first]),
-        PageBlock(title="Baselines, which need no model", tables=further, folded=True),
+        PageBlock(tables=numbers[:1]),
+        PageBlock(title="Baselines, which need no model", tables=numbers[1:], folded=True),
         PageBlock(tables=[rows_table(overview), suites_table(overview)]),
     ]
     parts = [PagePart("suites", "Models and suites", "Models and suites", blocks=blocks)]

@@ -58,6 +58,8 @@ def test_what_exists_is_a_folder_or_an_archive(tmp_path: Path, monkeypatch: pyte
         ("", "an empty source: no such file or folder; a source is a folder"),
         ("no/such/folder", "no such file or folder; a source is a folder"),
         ("missing.tar.gz", "no such file"),
+        (f"http://host.example/a-1.tar.gz#sha256={HASH}", "https:// alone"),
+        ("~nobody-of-this-name/a", "no user ~nobody-of-this-name"),
         ("some-1-py3-none-any.whl", "a wheel, which has no tests"),
         ("https://host.example/a-1.tar.gz", "needs its hash"),
         ("https://host.example/a-1.tar.gz#sha256=12", "sha256"),

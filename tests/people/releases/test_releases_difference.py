@@ -53,6 +53,17 @@ def test_added_removed_and_renamed_problems(tmp_path: Path) -> None:
     assert found.same == len(every_id()) - 2
 
 
+def test_of_two_equal_new_problems_one_is_renamed_and_the_other_added(tmp_path: Path) -> None:
+    first, second = write_programs(tmp_path / "first"), write_programs(tmp_path / "second")
+    folder = second / "python/api_usage"
+    source = (folder / "program-0.py").rename(folder / "one.py")
+    (folder / "two.py").write_bytes(source.read_bytes())
+    compared = difference(first, second)
+    assert [*compared.renamed] == ["python/api_usage/program-0"]
+    assert {*compared.renamed.values(), *compared.added} == {"python/api_usage/one", "python/api_usage/two"}
+    assert len(compared.added) == 1
+
+
 def test_a_removed_copy_of_a_problem_that_stays_is_not_renamed(tmp_path: Path) -> None:
     first, second = write_programs(tmp_path / "first"), write_programs(tmp_path / "second")
     source = first / "python/api_usage/program-0.py"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from caretbench.files import sha256_text
+from caretbench.grouping import grouped
 from caretbench.people.releases.built_set import BuiltSet, earlier_parts
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, Row
 
@@ -14,7 +15,7 @@ class SetDifference(Row):
     """Problems that were added, removed, renamed (new id by old id) or changed (names of the changed parts by id).
 
     ``published`` were held out before, ``held`` were public before: the score on these says nothing of memory.
-    ``facts`` has old and new values of version, licence and canary that differ.
+    ``facts`` has old and new values of name, version, licence and canary that differ.
     """
 
     same: int
@@ -50,18 +51,21 @@ def set_difference(before: BuiltSet, after: BuiltSet) -> SetDifference:
     """Return the differences between two sets; the canaries of their files do not count."""
     old, new = ({one.id: _parts(built, one) for one in built.problems} for built in (before, after))
     # A renamed file with the same texts is one problem: without this it would count as removed and as added.
-    texts = {_digest(parts): name for name, parts in new.items() if name not in old}
+    texts = grouped((_digest(parts), name) for name, parts in new.items() if name not in old)
     renamed = {
-        name: texts[digest] for name, parts in old.items() if name not in new and (digest := _digest(parts)) in texts
+        name: texts[digest].pop(0)
+        for name, parts in old.items()
+        if name not in new and texts.get(digest := _digest(parts))
     }
     changed = {
-        name: tuple(part for part, text in parts.items() if new[name].get(part) != text)
+        name: tuple(part for part in {**parts, **new[name]} if new[name].get(part) != parts.get(part))
         for name, parts in old.items()
         if name in new and new[name] != parts
     }
+    named = {*renamed.values()}
     return SetDifference(
         same=len(old.keys() & new.keys()) - len(changed),
-        added=tuple(name for name in new if name not in old and name not in renamed.values()),
+        added=tuple(name for name in new if name not in old and name not in named),
         removed=tuple(name for name in old if name not in new and name not in renamed),
         renamed=renamed,
         changed=changed,

@@ -90,7 +90,10 @@ def parse_source(text: str, *, sha256: str | None = None, base: Path = Path()) -
 
 # Long: one case for each form.
 def _parse(text: str, sha256: str | None, base: Path) -> SourceSpec:
-    path = base / Path(text).expanduser()
+    try:
+        path = base / Path(text).expanduser()
+    except RuntimeError:
+        raise DataError(f"{text}: there is no user {text.partition('/')[0]} here; write the whole path") from None
     # Before the forms: a folder `owner/name` wins over a repository at GitHub, and needs no network.
     if text and path.is_dir():
         return SourceSpec(text=text, kind="folder", location=str(path), sha256=sha256)
@@ -108,7 +111,10 @@ def _parse(text: str, sha256: str | None, base: Path) -> SourceSpec:
             text=text, kind="distribution", location=match["name"], revision=match["version"], sha256=sha256
         )
     address, _, fragment = text.partition("#")
-    # The hash protects the content, HTTPS also hides which project is fetched.
+    # The hash protects the content, HTTPS also hides which project is fetched. As a repository, which it is not, an
+    # archive's hash would be taken for a folder.
+    if archive_suffix(address) and address.startswith("http://"):
+        raise DataError(f"{text}: archives are fetched by https:// alone")
     if archive_suffix(address) and address.startswith("https://"):
         digest = fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else None
         return SourceSpec(text=text, kind="archive_address", location=address, sha256=sha256 or digest)
