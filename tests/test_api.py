@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,14 @@ def test_generating_scores_nothing(tmp_path: Path) -> None:
     [folder] = result.folders
     assert len(list(folder.completions())) == 3
     assert not folder.scores_path.exists()
+
+
+@pytest.mark.parametrize("call", [caretbench.run, caretbench.generate])
+def test_a_mistake_in_a_run_file_names_the_file(call: Callable[[Path], object], tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('[[suites]]\nname = "devbench"\npolicy = "nope"\n[[models]]\nspec = "mockllm/model"\n')
+    with pytest.raises(caretbench.CaretBenchError, match=r"mine\.toml"):
+        call(path)
 
 
 def test_recorded_completions_are_scored(tmp_path: Path) -> None:

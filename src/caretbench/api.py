@@ -65,14 +65,8 @@ def run(
         UsageError: the configuration cannot work.
         DataError: data or a run file are wrong.
     """
-    from caretbench.runs.plans.function_models import FunctionModels
-    from caretbench.runs.runner import run as carry_out
-
-    settings, source = (config, None) if isinstance(config, RunConfig) else (RunConfig.load(Path(config)), Path(config))
-    functions = FunctionModels(models or {})
-    access = functions.access(_access_check() if opener is None else unchecked)
-    plan = ResolvedRun.from_config(functions.added_to(settings), source, access)
-    return carry_out(plan, functions.opener(opener or _open_client), progress)
+    settings, source = _loaded(config)
+    return _carry_out(settings, source, models, opener, progress)
 
 
 def generate(
@@ -88,9 +82,29 @@ def generate(
         UsageError: the configuration cannot work.
         DataError: data or a run file are wrong.
     """
-    settings = config if isinstance(config, RunConfig) else RunConfig.load(Path(config))
-    plain = settings.model_copy(update={"score": False, "judges": ()})
-    return run(plain, models=models, opener=opener, progress=progress)
+    settings, source = _loaded(config)
+    return _carry_out(settings.model_copy(update={"score": False, "judges": ()}), source, models, opener, progress)
+
+
+def _loaded(config: RunConfig | Path | str) -> tuple[RunConfig, Path | None]:
+    """Return a configuration, and the run file that it stands in, which errors name."""
+    return (config, None) if isinstance(config, RunConfig) else (RunConfig.load(Path(config)), Path(config))
+
+
+def _carry_out(
+    settings: RunConfig,
+    source: Path | None,
+    models: Mapping[str, ModelFunction] | None,
+    opener: ClientOpener | None,
+    progress: Progress | None,
+) -> RunResult:
+    from caretbench.runs.plans.function_models import FunctionModels
+    from caretbench.runs.runner import run as carry_out
+
+    functions = FunctionModels(models or {})
+    access = functions.access(_access_check() if opener is None else unchecked)
+    plan = ResolvedRun.from_config(functions.added_to(settings), source, access)
+    return carry_out(plan, functions.opener(opener or _open_client), progress)
 
 
 def score(

@@ -170,7 +170,7 @@ class Supervisor:
         """Send the job and wait for the end of the sandbox."""
         process = self._process
         report_activity(works=True)
-        assert process.stdout is not None  # noqa: S101 - opened as pipes above
+        assert process.stdout is not None  # noqa: S101  pipes, as its opener made them
         assert process.stderr is not None  # noqa: S101
         try:
             if self._group is not None:
