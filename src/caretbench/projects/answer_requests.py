@@ -47,7 +47,7 @@ def file_splice(problem: Problem) -> FileSplice:
 def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> WorkspaceRequest:
     """Return the request that runs a check on an unchanged project.
 
-    Under pytest, only the tests named by the check run, if it names any.
+    Only the tests named by the check run, if it names any: tests under pytest, else test files.
 
     Raises:
         DataError: the runner cannot exclude the check's excluded tests.
@@ -58,6 +58,7 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
         runs_pytest,
         with_excluded_tests,
         with_selected_tests,
+        with_test_files,
         without_shuffling,
     )
 
@@ -80,8 +81,10 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
     if remaining is None:
         command, names = " ".join(check.command), ", ".join(check.excluded_tests)
         raise DataError(f"{command}: single tests cannot be excluded ({names}); name a --test-command without them")
-    request = remaining
-    return with_selected_tests(request, check.tests) if check.tests and runs_pytest(check.command) else request
+    if check.tests and runs_pytest(check.command):
+        return with_selected_tests(remaining, check.tests)
+    chosen = with_test_files(remaining.command, check.tests, check.tests) if check.tests else None
+    return remaining.model_copy(update={"command": chosen}) if chosen else remaining
 
 
 def check_key(check: TestsCheck, snapshot: str) -> str:

@@ -44,6 +44,11 @@ class StoredProject:
     files: frozenset[str]
     excluded: Mapping[str, str] = field(default_factory=dict)
 
+    def test_files(self, languages: Collection[str]) -> list[str]:
+        """Return the sorted paths of test code in some languages."""
+        named = ((path, language_of(path)) for path in sorted(self.files))
+        return [path for path, name in named if name and name in languages and is_test_path(path, name)]
+
 
 @dataclass(frozen=True)
 class AnalysedProject:

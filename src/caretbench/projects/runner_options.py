@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from itertools import pairwise
@@ -113,6 +114,8 @@ _NO_WORD: Final = "[^A-Za-z0-9_]"
 _FILE: Final = re.compile(r"^\S*\.[cm]?[jt]sx?::")
 _TEST_FILES: Final = re.compile(r"[*/]|\.[cm]?[jt]sx?$")
 """Word of a command that is a path or a pattern of paths."""
+_WITH_MODULE: Final = frozenset({"-r", "--require", "--import", "--loader", "--file", "-c", "--config"})
+"""Options before the path of a module that is no test file."""
 _MAX_PATTERN: Final = 60_000
 """Maximum length of a pattern of names; the kernel accepts arguments of twice that."""
 
@@ -243,18 +246,34 @@ def without_named_tests(line: str, names: Sequence[str]) -> str | None:
     return None if changed == line else changed
 
 
-def with_test_files(line: str, files: Sequence[str]) -> str | None:
-    """Return a shell command whose runner runs only these test files; None if it cannot, or names files itself."""
-    changed = change_parts(line, lambda part: _with_files(part, files) if runner_name(part) else part)
-    return None if changed == line else changed
+def with_test_files(command: Sequence[str], files: Sequence[str], every: Sequence[str] = ()) -> tuple[str, ...] | None:
+    """Return a shell's command whose runners run only some test files; None if one cannot.
+
+    ``every`` are all test files of the project: paths and patterns of them in the command are removed. None, too, if it
+    names other files.
+    """
+    line = command[2] if len(command) == 3 and command[1] == "-c" else ""
+    changed = change_parts(line, lambda part: _with_files(part, files, every) if runner_name(part) else part)
+    return None if changed in {None, line} else (*command[:2], str(changed))
 
 
-def _with_files(part: str, files: Sequence[str]) -> str | None:
-    name, words = runner_name(part), program_words(part)
-    named = (word for before, word in pairwise(words) if not word.startswith("-") and not before.startswith("--"))
-    if name is None or not script_rules().runners[name].takes_files or any(map(_TEST_FILES.search, named)):
+def _with_files(part: str, files: Sequence[str], every: Sequence[str]) -> str | None:
+    name = runner_name(part)
+    if name is None or not script_rules().runners[name].takes_files or _SHELL_JOINS.search(part):
         return None
-    return None if _SHELL_JOINS.search(part) else f"{part} {shlex.join(files)}"
+    words = [""]
+    for word in part.split():
+        pattern = word.strip("'\"").removeprefix("./").rstrip("/")
+        own = any(fnmatchcase(path, pattern) or path.startswith(f"{pattern}/") for path in every)
+        if not own or words[-1] in _WITH_MODULE:
+            words.append(word)
+    left = program_words(" ".join(words))
+    named = (
+        word
+        for before, word in pairwise(left)
+        if not (word.startswith("-") or before.startswith("--") or before in _WITH_MODULE)
+    )
+    return None if any(map(_TEST_FILES.search, named)) else " ".join((*words[1:], shlex.join(files)))
 
 
 def change_parts(line: str, change: Callable[[str], str | None]) -> str | None:

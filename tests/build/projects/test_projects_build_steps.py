@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.projects.build_steps import BuildSteps, StoringEngine
+from caretbench.build.projects.build_steps import BuildSteps, LaterRuns, StoringEngine
 from caretbench.build.projects.project_check import ProjectCheck
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Isolation, ResultFile, Status
@@ -111,3 +111,20 @@ def test_a_setup_whose_snapshot_is_gone_runs_again(tmp_path: Path) -> None:
     store.remove(first.id)
     assert BuildSteps(tmp_path / "s").set_up(store, ("pip install",), run).id == first.id
     assert len(runs) == 2
+
+
+def test_later_runs_are_taken_for_the_first_and_run_beside_the_next_command(tmp_path: Path) -> None:
+    engine, steps = Engine(), BuildSteps(tmp_path / "steps.jsonl")
+    stored = StoringEngine(engine, steps)
+    later = LaterRuns(stored)
+    repeated = [REQUEST.model_copy(update={"repeat": n, "id": f"project {n}"}) for n in range(3)]
+    [first] = later.submit(repeated[:1])
+    assert [one.status for one in later.submit(repeated[1:])] == [first.status] * 2
+    assert engine.ids == ["project 0"]
+    [reach] = later.submit([REQUEST.model_copy(update={"command": ("false",), "id": "reach"})])
+    assert (reach.id, reach.status) == ("reach", Status.FAILED)
+    assert engine.ids == ["project 0", "reach", "later 0 project 1"]
+    assert [stored.knows(one) for one in repeated] == [True, True, False]
+    # What does not pass is no model for its repetitions.
+    list(later.submit([REQUEST.model_copy(update={"command": ("false",), "id": "again", "repeat": 1})]))
+    assert engine.ids[3:] == ["again", "later 1 project 2"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,8 @@ from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
+from caretbench.problem import TestsCheck
+from caretbench.projects.answer_requests import check_request
 from caretbench.syntax.source import SourceFile
 from tests.support.pytest_copy import copy_pytest
 
@@ -84,7 +87,7 @@ def hits(reach: StatementReach, path: str, text: str) -> dict[str, bool]:
 
 def reaching(reach: StatementReach, text: str, statement: str) -> tuple[str, ...]:
     start = text.index(statement)
-    return reach.tests_reaching("shop.py", start, start + len(statement))
+    return reach.tests_reaching(next(iter(reach.statements)), start, start + len(statement))
 
 
 def test_executed_statements_are_told_by_lines(measure: Measure) -> None:
@@ -223,3 +226,35 @@ def test_traced_and_instrumented_statements_are_the_same(measure: Measure, monke
     assert instrumented.statements == traced.statements
     assert instrumented.tests_by_statement == traced.tests_by_statement
     assert instrumented.all_tests == traced.all_tests
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_each_test_file_runs_alone_where_all_take_long(
+    workspace_runner: WorkspaceRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "exports.half = (n) => {\n  return n / 2\n}\nexports.twice = (n) => {\n  return n * 2\n}\n"
+    test = "require('node:test')('{0}s', () => require('node:assert').ok(require('./shop.js').{0}(4)))\n"
+    files = {"shop.js": source} | {f"{name}.test.js": test.replace("{0}", name) for name in ("half", "twice")}
+    for path, text in files.items():
+        (tmp_path / path).write_text(text)
+    snapshot = workspace_runner.store.add(tmp_path).id
+    check = TestsCheck(command=("/bin/sh", "-c", "node --test"), minimum_tests=2)
+    engine = WorkspaceExecutor(1, workspace_runner=workspace_runner, use_cache=False)
+    tests = ("half.test.js", "twice.test.js")
+
+    def measured() -> StatementReach:
+        request = check_request(check, snapshot)
+        return measurement.measure_reach(engine, request, ["shop.js"], store=workspace_runner.store, test_files=tests)
+
+    assert measured().all_tests == (), "a fast suite runs as a whole"
+    monkeypatch.setattr(measurement, "_LONG_S", 0.0)
+    reach = measured()
+    assert (reach.all_tests, reach.run_count) == (tests, 3)
+    assert reaching(reach, source, "return n / 2") == ("half.test.js",)
+    chosen = check.model_copy(update={"tests": ("half.test.js",), "minimum_tests": 1})
+    [result] = engine.submit([check_request(chosen, snapshot)])
+    assert (result.status.value, "twices" in result.stdout.text, "halfs" in result.stdout.text) == (
+        "passed",
+        False,
+        True,
+    )

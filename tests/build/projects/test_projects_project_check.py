@@ -110,7 +110,8 @@ def test_what_is_prepared_is_used_if_the_tests_pass_with_it_too(passes: bool) ->
     request = PYTEST.model_copy(update={"junit": (), "prepare": ("make",)})
     found = check_project(engine, request)
     assert found.fault == ""
-    assert [bool(asked.prepare) for asked in engine.asked] == [False, False, False, True]
+    # A full build once and what is prepared twice; else three times without it.
+    assert [bool(asked.prepare) for asked in engine.asked] == [False, True, True, *([] if passes else [False] * 3)]
     assert found.request.prepare == (("make",) if passes else ())
     # One and a half times what everything takes, five times what is left of it; else five times everything.
     assert found.request.limits.cpu_s == (30.0 if passes else 120.0)
@@ -316,10 +317,13 @@ def test_of_a_suite_above_the_limit_as_many_files_run_as_the_budget_holds() -> N
             "tsc && jest --ci --config jest.config.js",
             "tsc && jest --ci --config jest.config.js a.test.ts 'b c.test.ts'",
         ),
-        ("mocha test/*.js", None),
+        ("mocha other/*.js", None),
+        ("mocha -r ./a.test.ts --exit '*.test.ts' ./b", "mocha -r ./a.test.ts --exit a.test.ts 'b c.test.ts'"),
         ("tape", None),
         ("make test", None),
     ],
 )
-def test_a_runner_gets_files_unless_it_names_some(line: str, expected: str | None) -> None:
-    assert with_test_files(line, ("a.test.ts", "b c.test.ts")) == expected
+def test_a_runner_gets_files_unless_it_names_others(line: str, expected: str | None) -> None:
+    every = ("a.test.ts", "b c.test.ts", "b/d.test.ts")
+    command = with_test_files(("/bin/sh", "-c", line), every[:2], every)
+    assert (command and command[2]) == expected

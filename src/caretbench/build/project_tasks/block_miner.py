@@ -99,7 +99,8 @@ class DrawnTasks(NamedTuple):
 
     ``any_order`` is False if the tests fail in another order, so that all of them must run. ``budget_s`` are the CPU
     seconds of the tests of one problem beyond the start of the runner. ``progress`` is called with the number of newly
-    finished problems. ``written_reach`` is the reach of the tests that a model wrote, if there are any.
+    finished problems. ``written_reach`` is the reach of the tests that a model wrote, if there are any. ``suite``
+    is the result of all tests on the unchanged project.
     """
 
     engine: WorkspaceEngine
@@ -110,6 +111,7 @@ class DrawnTasks(NamedTuple):
     budget_s: float
     progress: Callable[[int], None]
     written_reach: StatementReach | None = None
+    suite: ProjectCheck | None = None
 
 
 class DrawnBefore:

@@ -33,6 +33,7 @@ from caretbench.projects.answer_requests import (
     tests_check,
     workspace_request,
 )
+from caretbench.projects.runner_options import runs_pytest
 
 MAX_TESTS: Final = 300
 """Maximum number of tests that a task's check names."""
@@ -185,10 +186,12 @@ def choose_tests(drawn: DrawnTasks, miner: BlockMiner) -> DrawnProblems:
 
 
 def _times(drawn: DrawnTasks) -> _SuiteTimes:
-    """Return the times of one run of all tests on the unchanged project."""
+    """Return the times of all tests on the unchanged project, and where they are known of each of them."""
     if len({repr(tests_check(problem)) for problem in drawn.problems}) != 1:
         return _SuiteTimes()
     first = drawn.problems[0]
+    if drawn.suite is not None and not runs_pytest(tests_check(first).command):
+        return _SuiteTimes(drawn.suite.cpu_s, drawn.suite.wall_s)
     request = check_request(tests_check(first), file_splice(first).snapshot, identity="times of tests")
     [result] = drawn.engine.submit([all_failures_request(request)])
     outcomes = outcomes_by_test(result) if result.status is Status.PASSED else {}

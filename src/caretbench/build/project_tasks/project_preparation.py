@@ -36,12 +36,11 @@ from caretbench.build.projects.setup.project_setup import (
 from caretbench.build.projects.setup.python_packages import is_importable
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, WorkspaceExecutor
 from caretbench.file_locks import temporary_folder
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.project import StoredProject
 from caretbench.projects.settings import CheckSettings, ProjectSettings
-from caretbench.syntax import is_test_path, language_of
 
 
 def added_command(snapshot: Snapshot, folder: str) -> str:
@@ -130,6 +129,7 @@ class ProjectPreparation:
         added_tests: Folder of the user's tests in the project's root; a project without tests runs these alone.
         kept: Results of earlier builds of the project, if they are kept.
         may_lack_tests: A project without tests is prepared as well; its runs have no check.
+        tests_engine: Runs the tests on the unchanged project, by default once a command, stored in ``steps``.
     """
 
     engine: WorkspaceExecutor
@@ -144,6 +144,7 @@ class ProjectPreparation:
     may_lack_tests: bool = False
     added_tests: str = ""
     kept: BuildSteps | None = None
+    tests_engine: WorkspaceEngine | None = None
 
     @property
     def _stated(self) -> tuple[CheckSettings, ...]:
@@ -276,7 +277,7 @@ class ProjectPreparation:
                 return PreparedProject(project, command, NO_RUNS._replace(excluded_checks={"": str(error)}))
             raise SetupError(hint({"": str(error)})) from None
         checks = tuple(entry.excluding(self.options.exclude_tests) for entry in checks)
-        runs = self.reference_runs(snapshot.id, checks, [*filter(self._is_test_file, sorted(project.files))])
+        runs = self.reference_runs(snapshot.id, checks, project.test_files(self.languages))
         if not runs.checks:
             if self.may_lack_tests and all(fault.startswith("no_tests") for fault in runs.excluded_checks.values()):
                 return PreparedProject(project, command, runs)
@@ -285,10 +286,6 @@ class ProjectPreparation:
             raise SetupError(message, self._log(snapshot.id, checks) if self.repair else "")
         return PreparedProject(project, command, runs)
 
-    def _is_test_file(self, path: str) -> bool:
-        language = language_of(path)
-        return language is not None and language in self.languages and is_test_path(path, language)
-
     def reference_runs(
         self, snapshot: str, checks: Sequence[NamedCheck], test_files: Sequence[str] = ()
     ) -> ReferenceRuns:
@@ -296,7 +293,7 @@ class ProjectPreparation:
         title = "tests as they are"
         self.progress(title, 0, len(checks))
         runs = run_checks(
-            StoringEngine(self.engine, self.steps),
+            self.tests_engine or StoringEngine(self.engine, self.steps),
             snapshot,
             checks,
             lambda done: self.progress(title, done, None),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -30,7 +30,7 @@ from caretbench.build.project_tasks.project_preparation import ProjectPreparatio
 from caretbench.build.project_tasks.task_folder import BuildManifest, BuiltTasks, TaskFolder, folder_lock
 from caretbench.build.project_tasks.tester.project_tester import ProjectTester, ProjectWithTests, with_written_tests
 from caretbench.build.projects.agent.recipe import RecipeStore, SetupRepair
-from caretbench.build.projects.build_steps import BuildSteps, MeteredEngine, StoringEngine
+from caretbench.build.projects.build_steps import BuildSteps, LaterRuns, MeteredEngine, StoringEngine
 from caretbench.build.projects.kept_results import ContentKeys
 from caretbench.build.projects.project_check import ProjectCheck, check_project
 from caretbench.build.projects.reach.measurement import measure_reach
@@ -66,6 +66,8 @@ from caretbench.versions import versions
 
 _RUNS: Final = 4
 """Runs of the tests that the gate takes for a candidate: with empty answers, a throw and mutants up to a killed one."""
+_SCRIPTS: Final = ("javascript", "typescript")
+"""Languages of test files that runners take one by one."""
 Progress = Callable[[str, int, int | None], None]
 
 
@@ -100,6 +102,8 @@ class TaskBuilder:
     """Number of tasks drawn for all checks so far."""
     _steps: BuildSteps = field(default_factory=BuildSteps, repr=False)
     """Results of this build's steps, with those of earlier attempts."""
+    _later: LaterRuns | None = field(default=None, repr=False)
+    """Engine of the first pass, which begins after one run of the project's tests; None: three have run."""
     _written_reach: StatementReach | None = field(default=None, repr=False)
     """Reach of tests that a model wrote."""
 
@@ -109,9 +113,9 @@ class TaskBuilder:
         return self.engine.workspace_runner.store
 
     @property
-    def _storing_engine(self) -> StoringEngine:
+    def _storing_engine(self) -> WorkspaceEngine:
         """The engine of the build's own steps, which repeats nothing that an earlier attempt has done."""
-        return StoringEngine(self.engine, self._steps)
+        return self._later or StoringEngine(self.engine, self._steps)
 
     def build(self, root: Path, folder: TaskFolder, options: ProjectOptions) -> BuiltTasks:
         """Build the folder, or resume its build.
@@ -221,13 +225,10 @@ class TaskBuilder:
             self.engine, self._steps, str(root), languages, options, settings, mined_paths, self.progress, self.repair,
             may_lack_tests=self.tester is not None, added_tests=self.added_tests, kept=self.kept,
         )  # fmt: skip
-        blocks = self._find_blocks(options.miner(analysed.analysis), mined_paths)
-        tested = self._prepare_tests(preparation, project, analysed, blocks.miner, folder)
+        name = settings.name or root.resolve().name
+        tested, mined = self._first_pass(preparation, project, analysed, folder, name)
         project, command, runs, setup_steps = tested.prepared
         snapshot = project.snapshot
-        self._known |= runs.project_checks
-        name = settings.name or root.resolve().name
-        mined = self._mine_candidates(name, settings, analysed, blocks, tested, options.test_budget_s)
         dropped = {**runs.excluded_checks, **mined.dropped}
         if len(mined.dropped) == len(runs.checks):
             raise DataError(f"{root}: " + "; ".join(f"{check}: {why}" for check, why in dropped.items()))
@@ -266,6 +267,37 @@ class TaskBuilder:
             self._steps.store_check(command, result)
         folder.write_manifest(manifest)
         return manifest
+
+    def _first_pass(
+        self, preparation: ProjectPreparation, project: StoredProject, analysed: AnalysedProject, folder: TaskFolder,
+        name: str,
+    ) -> tuple[ProjectWithTests, _Mined]:  # fmt: skip
+        """Return the tested project and its candidates, mined after one run of the tests if the other two confirm it.
+
+        These two run beside the recorded run and the wrong answers; where one differs, all is done after them.
+        """
+        # A model that writes tests or recipes costs money, and is asked once all runs are known.
+        if self.tester is not None or self.repair is not None:
+            return self._pass(preparation, project, analysed, folder, name)
+        self._later = LaterRuns(StoringEngine(self.engine, self._steps))
+        early = self._pass(replace(preparation, tests_engine=self._later), project, analysed, folder, name)
+        self._later = None
+        silent = replace(preparation, progress=lambda _step, _added, _total: None)
+        runs = silent.prepared(project, RecipeStore(folder.path)).runs
+        self._known |= runs.project_checks
+        if runs.confirms(early[0].prepared.runs):
+            return early
+        return self._pass(preparation, project, analysed, folder, name)
+
+    def _pass(
+        self, preparation: ProjectPreparation, project: StoredProject, analysed: AnalysedProject, folder: TaskFolder,
+        name: str,
+    ) -> tuple[ProjectWithTests, _Mined]:  # fmt: skip
+        options, settings = preparation.options, preparation.settings
+        blocks = self._find_blocks(options.miner(analysed.analysis), preparation.mined)
+        tested = self._prepare_tests(preparation, project, analysed, blocks.miner, folder)
+        self._known |= tested.prepared.runs.project_checks
+        return tested, self._mine_candidates(name, settings, analysed, blocks, tested, options.test_budget_s)
 
     def _find_blocks(self, miner: BlockMiner, paths: frozenset[str]) -> _Found:
         """Return a miner that has found the candidates."""
@@ -312,7 +344,7 @@ class TaskBuilder:
             waiting -= own
             if not own:
                 continue
-            reach = self._reached(entry, project.snapshot.id, own)
+            reach = self._reached(entry, project, own)
             self._check_added(project, entry, reach)
             if reach.reaches_nothing:
                 dropped[entry.name] = reaches_nothing_message(entry)
@@ -347,10 +379,11 @@ class TaskBuilder:
         if fault:
             raise DataError(fault)
 
-    def _reached(self, entry: NamedCheck, snapshot: str, own: set[str]) -> StatementReach:
+    def _reached(self, entry: NamedCheck, project: StoredProject, own: set[str]) -> StatementReach:
         self.progress("reach", 0, None)
-        request = check_request(entry.check_for(*own), snapshot)
-        reach = measure_reach(self._storing_engine, request, own, store=self.store)
+        request = check_request(entry.check_for(*own), project.snapshot.id)
+        tests = project.test_files(_SCRIPTS)
+        reach = measure_reach(self._storing_engine, request, own, store=self.store, test_files=tests)
         self.progress("reach", len(own), None)
         return reach
 
@@ -382,7 +415,9 @@ class TaskBuilder:
 
         keys = next((self._content_keys.get(file_splice(one).path) for one in problems), None)
         engine = self._storing_engine if keys is None else self._keeping_engine(keys.key)
-        drawn = DrawnTasks(engine, self.store, problems, reach, any_order, budget_s, progress, self._written_reach)
+        drawn = DrawnTasks(
+            engine, self.store, problems, reach, any_order, budget_s, progress, self._written_reach, check
+        )  # fmt: skip
         tested = choose_tests(drawn, miner)
         labelled = miner.with_test_labels(tested.problems, drawn)
         return DrawnProblems(labelled, tested.rejected, {**checks, **tested.project_checks})

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from caretbench.build.projects.project_check import ProjectCheck
 from caretbench.errors import DataError
-from caretbench.execution.execution_types import Isolation
+from caretbench.execution.execution_types import Isolation, Status
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
@@ -146,6 +146,11 @@ class StoringEngine:
         """Return the isolation in force."""
         return self._engine.isolation()
 
+    def knows(self, request: WorkspaceRequest) -> bool:
+        """Return whether the result of a command is stored."""
+        key = self._key(request)
+        return key is not None and self._steps.get("command", key) is not None
+
     def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
         """Yield results as they complete, those of earlier attempts first."""
         waiting: dict[str, WorkspaceRequest] = {}
@@ -169,6 +174,43 @@ class StoringEngine:
             if key is not None and result.status.is_repeatable:
                 self._steps.store(result.model_dump_json(), "command", key)
             yield result
+
+
+class LaterRuns:
+    """Engine that takes a passing run's result for those of its repetitions, and runs these beside later commands.
+
+    So the next step begins after one run. Its user asks ``engine`` for the repetitions at the end, which has stored
+    their results by then.
+    """
+
+    def __init__(self, engine: StoringEngine) -> None:
+        self._engine = engine
+        self._passed: dict[str, WorkspaceResult] = {}
+        self._waiting: list[WorkspaceRequest] = []
+
+    def isolation(self) -> Isolation:
+        """Return the isolation in force."""
+        return self._engine.isolation()
+
+    def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
+        """Yield results as they complete; as many waiting repetitions run as there are commands."""
+        now: dict[str, str] = {}
+        commands: list[WorkspaceRequest] = []
+        for request in requests:
+            key = _inputs(request.model_copy(update={"repeat": 0, "watched": False}))
+            first = self._passed.get(key) if request.repeat and not self._engine.knows(request) else None
+            if first is not None:
+                self._waiting.append(request.model_copy(update={"id": f"later {len(self._waiting)} {request.id}"}))
+                yield first.model_copy(update={"id": request.id})
+            else:
+                now[request.id] = key
+                commands.append(request)
+        beside, self._waiting = self._waiting[: len(commands)], self._waiting[len(commands) :]
+        for result in self._engine.submit([*commands, *beside]):
+            if result.id in now:
+                if result.status is Status.PASSED:
+                    self._passed[now[result.id]] = result
+                yield result
 
 
 def _inputs(request: WorkspaceRequest) -> str:

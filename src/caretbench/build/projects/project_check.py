@@ -92,16 +92,16 @@ def check_project(
     Raises:
         DataError: the snapshot is missing or damaged.
     """
-    # Without preparation, so that the measured time is that of a full build.
-    plain = request.model_copy(update={"prepare": ()})
+    # The first run is without preparation, so that its time is that of a full build; in C++ each costs minutes.
+    plain, full_builds = request.model_copy(update={"prepare": ()}), 1 if request.prepare else runs
     [first] = engine.submit(_repetitions(plain, runs))
     early = _first_failure(plain, first) if exclude_failing else None
-    check = early or _without_flaky(engine, plain, runs, first)
+    check = early or _without_flaky(engine, plain, full_builds, first)
     if exclude_failing:
-        check = _without_failing(engine, plain, runs, check)
+        check = _without_failing(engine, plain, full_builds, check)
     if check == early:  # no test was excluded
         check = _without_flaky(engine, plain, runs, first)
-    return _prepared(engine, check, request.prepare) if request.prepare and not check.fault else check
+    return _prepared(engine, check, request.prepare, runs) if request.prepare and not check.fault else check
 
 
 def _first_failure(request: WorkspaceRequest, first: WorkspaceResult) -> ProjectCheck | None:
@@ -157,19 +157,28 @@ def _failed_and_passed(result: WorkspaceResult) -> tuple[dict[str, str], int]:
     return failed, sum(one.outcome == "passed" for one in outcomes.values()) or counted
 
 
-def _prepared(engine: WorkspaceEngine, check: ProjectCheck, prepare: tuple[str, ...]) -> ProjectCheck:
-    """Return the check with the preparing command, if all tests pass with it too.
+def _prepared(engine: WorkspaceEngine, check: ProjectCheck, prepare: tuple[str, ...], runs: int) -> ProjectCheck:
+    """Return the check with the preparing command, if the other runs pass with it; else that of runs without it.
 
     Limits leave time for a full rebuild, which an answer can cause.
     """
-    request = check.request.model_copy(update={"prepare": prepare, "id": "project prepared"})
-    [result] = engine.submit([request])
-    if result.status is not Status.PASSED:
-        return check
+    request = check.request.model_copy(update={"prepare": prepare})
+    prepared = _without_flaky(engine, request, max(1, runs - 1))
+    if prepared.fault:
+        plain = check if runs == 1 else _without_flaky(engine, check.request, runs)
+        flaky = {*check.flaky_tests, *plain.flaky_tests}
+        return plain._replace(failing_tests=check.failing_tests, flaky_tests=tuple(sorted(flaky)))
+    flaky = {*check.flaky_tests, *prepared.flaky_tests}
     # An answer can change a file that everything includes, so part of a full build's time stays allowed.
-    cpu_s = min(check.cpu_s, max(_REBUILD_SHARE * check.cpu_s, result.cpu_s))
-    limits = limits_from_cpu_time(cpu_s, min_s=_MIN_CPU_S, min_limits=request.limits)
-    return check._replace(request=request.model_copy(update={"limits": limits}), cpu_s=cpu_s)
+    cpu_s, wall_s = (
+        min(full, max(_REBUILD_SHARE * full, with_it))
+        for full, with_it in ((check.cpu_s, prepared.cpu_s), (check.wall_s, prepared.wall_s))
+    )
+    limits = limits_from_cpu_time(cpu_s, min_s=_MIN_CPU_S, min_limits=check.request.limits)
+    changed = prepared.request.model_copy(update={"limits": limits})
+    return check._replace(
+        request=changed, cpu_s=cpu_s, wall_s=wall_s, flaky_tests=tuple(sorted(flaky)), accesses=prepared.accesses
+    )
 
 
 def _without_flaky(

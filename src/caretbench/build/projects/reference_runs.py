@@ -49,6 +49,13 @@ class ReferenceRuns(NamedTuple):
     omitted_files: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     """Test files by check that do not run, because all together exceed the limit of a command."""
 
+    def confirms(self, fewer: ReferenceRuns) -> bool:
+        """Return whether fewer runs of the same checks gave the same but for the time."""
+        mine, others = (
+            [entry.check.model_copy(update={"reference_s": None}) for entry in runs.checks] for runs in (self, fewer)
+        )
+        return mine == others
+
 
 NO_RUNS: Final = ReferenceRuns((), {}, {}, {}, {}, {})
 """Results of a project without checks."""
@@ -142,10 +149,9 @@ def _with_only_files(check: TestsCheck, kept: Sequence[str], files: Sequence[str
     """Return the check that runs only some test files; None if its runner cannot be told."""
     if runs_pytest(check.command):
         return check.model_copy(update={"excluded_tests": (*check.excluded_tests, *sorted({*files} - {*kept}))})
-    line = with_test_files(command_line(check.command), kept)
+    command = with_test_files(check.command, kept, files)
     # What is prepared runs all tests.
-    changes = {"command": ("/bin/sh", "-c", f"{SEARCH_PATH}{line}"), "prepare": ()}
-    return None if line is None else check.model_copy(update=changes)
+    return None if command is None else check.model_copy(update={"command": command, "prepare": ()})
 
 
 def command_line(command: Sequence[str]) -> str:

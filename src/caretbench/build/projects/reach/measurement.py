@@ -4,11 +4,13 @@ The lines of Python's files are traced (``inside/caretbench_trace.py``), for whi
 are instrumented, and so are those of Python where the tests fail under a tracer or end it: a call before every
 statement works in every language, under every runner and in child processes, unlike coverage tools. The tests run once,
 and the log is read. For a file whose tests fail with instrumentation, reach is unknown: its lines do not count as
-reached, and the gate examines its blocks by replacing the code. Under pytest, reach is also recorded for each test.
+reached, and the gate examines its blocks by replacing the code. Under pytest, reach is also recorded for each test, and
+under runners of scripts that take files for each test file, where the tests take long.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from functools import partial
 
 import tree_sitter
 
+from caretbench.build.projects.project_check import passed_test_count
 from caretbench.build.projects.reach.instrumentation import (
     EXECUTION_LOG,
     ExecutedMarks,
@@ -35,7 +38,7 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.answer_requests import original_file
 from caretbench.projects.language_tables import instrumentation_table, is_traced
-from caretbench.projects.runner_options import runs_pytest
+from caretbench.projects.runner_options import runs_pytest, with_test_files
 from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.source import SourceFile, language_of
 
@@ -91,14 +94,23 @@ def _statements_by_line(nodes: Sequence[tree_sitter.Node]) -> dict[int, list[int
 _MAX_BYTES = 16 << 20
 _PATIENCE = 4.0
 """Factor of the limits of recorded runs, which take longer."""
+_LONG_S = 3.0
+"""CPU seconds of a run of all tests from which on each test file runs alone: a gate runs them some 200 times."""
+_MAX_FILES = 200
+_OF = "reach of "
 
 
 def measure_reach(
-    engine: WorkspaceEngine, request: WorkspaceRequest, paths: Iterable[str], *, store: SnapshotStore | None = None
+    engine: WorkspaceEngine,
+    request: WorkspaceRequest,
+    paths: Iterable[str],
+    *,
+    store: SnapshotStore | None = None,
+    test_files: Sequence[str] = (),
 ) -> StatementReach:
     """Run the tests of a project with a record of what they execute, and return the reached statements.
 
-    ``paths`` are the files of interest; they should not include test code.
+    ``paths`` are the files of interest; they should not include test code, as ``test_files`` do.
 
     Raises:
         DataError: the project is not on this machine, or has no such file.
@@ -119,7 +131,7 @@ def measure_reach(
             continue
         if is_traced(language):
             traced[marked[path].number] = TracedFile(recorded_statements(source))
-    runs = _RecordedRuns(engine, request, marked)
+    runs = _RecordedRuns(engine, request, marked, test_files)
     marks = runs.executed_statements(traced, unknown)
     known = {path: one for path, one in marked.items() if path not in unknown}
     statements = {
@@ -172,8 +184,10 @@ class _RecordedRuns:
     engine: WorkspaceEngine
     request: WorkspaceRequest
     marked: Mapping[str, InstrumentedFile]
+    test_files: Sequence[str] = ()
     count: int = 0
     cpu_s: float = 0.0
+    _last: WorkspaceResult | None = None
 
     def executed_statements(self, traced: Mapping[int, TracedFile], unknown: dict[str, str]) -> ExecutedMarks:
         """Return the executed statements of all files; add the files for which they stay unknown to ``unknown``."""
@@ -205,7 +219,8 @@ class _RecordedRuns:
     def _instrumented(self, paths: Sequence[str], unknown: dict[str, str]) -> ExecutedMarks:
         """Return the executed statements; those of single tests if the tests pass in one run."""
         if not (paths and runs_pytest(self.request.command)):
-            return _unattributed(self._by_halves(paths, unknown))
+            executed = self._by_halves(paths, unknown)
+            return _unattributed(executed)._replace(by_test=self._by_test_file({*paths} - {*unknown}))
         marks = self._by_test(paths)
         if marks is None:
             executed = self._by_halves(paths, unknown)
@@ -219,6 +234,26 @@ class _RecordedRuns:
         result = self._once(paths, by_test=True)
         passed = result.status is Status.PASSED and result.file(EXECUTION_LOG) is not None
         return executed_marks(result) if passed else None
+
+    def _by_test_file(self, paths: Collection[str]) -> dict[str, frozenset[Mark]]:
+        """Return the statements that each test file executes, in a run of its own; empty if not all tests ran so."""
+        last = self._last
+        files = self.test_files
+        if last is None or last.status is not Status.PASSED or last.cpu_s < _LONG_S or not 1 < len(files) <= _MAX_FILES:
+            return {}
+        whole = self._longer({path: self.marked[path].content for path in paths})
+        requests = [
+            whole.model_copy(update={"id": f"{_OF}{path}", "command": command, "minimum_tests": 0})
+            for path in files
+            if (command := with_test_files(whole.command, (path,), files)) is not None
+        ]
+        results = {result.id: result for result in self.engine.submit(requests)}
+        self.count += len(results)
+        self.cpu_s += math.fsum(result.cpu_s for result in results.values())
+        passed = {path: one for path in files if (one := results.get(f"{_OF}{path}")) and one.status is Status.PASSED}
+        # A test file that passes only beside others would be missed: then all of them decide.
+        complete = 0 < passed_test_count(last) <= sum(map(passed_test_count, passed.values()))
+        return {path: executed_marks(one).executed for path, one in passed.items()} if complete else {}
 
     def _by_halves(self, paths: Sequence[str], unknown: dict[str, str]) -> frozenset[tuple[int, int]]:
         if not paths:
@@ -269,6 +304,7 @@ class _RecordedRuns:
         [result] = self.engine.submit([request])
         self.count += 1
         self.cpu_s += result.cpu_s
+        self._last = result
         return result
 
 
