@@ -1,6 +1,7 @@
 """Exclusion of single tests by the options of their runners."""
 
 import re
+import shutil
 
 import pytest
 
@@ -190,6 +191,30 @@ def test_failing_unittests_and_those_that_need_the_network_are_named_and_exclude
     insisted = check_project(engine, request)
     assert insisted.fault.startswith("tests_need_network: a test (")
     assert "test_shop.ShopTest.test_server" in insisted.fault
+
+
+RUBY_TESTS = """\
+require 'minitest/autorun'
+module Shop
+  class ClockTest < Minitest::Test
+    def test_late = assert_equal(1, 2)
+    def test_lost = raise(KeyError, 'no key')
+    def test_sum = assert_equal(2, 1 + 1)
+    def test_difference = assert_equal(0, 1 - 1)
+  end
+end
+"""
+
+
+@pytest.mark.skipif(shutil.which("ruby") is None, reason="ruby is not installed")
+def test_failing_tests_of_ruby_are_named_and_excluded(engine: WorkspaceExecutor) -> None:
+    with open_folder() as folder:
+        (folder / "clock_test.rb").write_text(RUBY_TESTS)
+        identity = engine.workspace_runner.store.add(folder).id
+    request = WorkspaceRequest(id="p", snapshot=identity, command=(*SHELL, "ruby -e 'require \"./clock_test\"'"))
+    found = check_project(engine, request, exclude_failing=True)
+    assert (found.fault, found.test_count) == ("", 2)
+    assert set(found.failing_tests) == {"Shop::ClockTest#test_late", "Shop::ClockTest#test_lost"}
 
 
 @pytest.mark.parametrize(

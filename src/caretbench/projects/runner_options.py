@@ -371,6 +371,18 @@ def _ctest(words: Sequence[str], names: Sequence[str]) -> Sequence[str] | None:
     return ("-E", f"^({'|'.join(map(re.escape, names))})$")
 
 
+def _ruby(words: Sequence[str], names: Sequence[str]) -> Sequence[str] | None:
+    """Return one more script behind the one that loads the tests: methods that are gone do not run."""
+    if "-e" not in words or not all("#" in name for name in names):
+        return None
+    quoted = ", ".join("'" + re.sub(r"([\\'])", r"\\\1", name) + "'" for name in names)
+    gone = "c.send(:undef_method, m) if c.to_s.split('::').last == o && c.method_defined?(m)"
+    return ("-e", f"[{quoted}].each {{ |n| o, m = n.split('#', 2); ObjectSpace.each_object(Class) {{ |c| {gone} }} }}")
+
+
 _LAST_COMMAND = re.compile(r"&&|\|\||;|-c ")
-_EXCLUDING: Mapping[str, Callable[[Sequence[str], Sequence[str]], Sequence[str] | None]] = {"ctest": _ctest}
+_EXCLUDING: Mapping[str, Callable[[Sequence[str], Sequence[str]], Sequence[str] | None]] = {
+    "ctest": _ctest,
+    "ruby": _ruby,
+}
 """From the words of a runner's command, and names, to options that exclude them. pytest and unittest have plugins."""

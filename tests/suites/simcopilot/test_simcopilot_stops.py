@@ -12,10 +12,13 @@ from caretbench.build.package_index.index_proxy import IndexProxy
 from caretbench.build.project_tasks.task_builder import TaskBuilder
 from caretbench.build.project_tasks.task_folder import TaskFolder
 from caretbench.errors import DataError
+from caretbench.execution.execution_types import Status
 from caretbench.execution.toolchains.csharp import find_dotnet_sdk
+from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
+from caretbench.projects.answer_requests import tests_check
 from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
 from tests.support.killed_builds import KilledBuilds, content
 from tests.support.shop_project import FILES, SETUP, SOURCES, TOOLS, options, written
@@ -101,6 +104,32 @@ def test_an_error_keeps_the_setup_and_runs_the_tests_again(engine: WorkspaceExec
         build_until(engine, root, out, options(RANDOM_SETUP, command="false"))
     again = build_until(engine, root, out, options(RANDOM_SETUP))
     assert names(again) == {"project", "reach"}
+
+
+NAME = "test_shop.TotalTest.test_none"
+
+
+class FlakyExecutor(CountingExecutor):
+    """An executor under which one test fails in the second of three runs."""
+
+    def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
+        waiting = {request.id: request for request in requests}
+        for result in super().submit(waiting.values()):
+            excluded = any(NAME.encode() in content for content in waiting[result.id].patch.values() if content)
+            fails = waiting[result.id].repeat % 3 == 1 and not excluded
+            flaky = {"status": Status.FAILED, "tests": (TestOutcome(name=NAME, outcome="failed"),)}
+            yield result.model_copy(update=flaky) if fails else result
+
+
+def test_a_test_that_fails_in_a_later_run_is_excluded_before_problems_are_written(
+    engine: WorkspaceExecutor, tmp_path: Path
+) -> None:
+    root = written(tmp_path / "shop", FILES)
+    flaky = FlakyExecutor(engine)
+    built = TaskBuilder(flaky).build(root, TaskFolder(tmp_path / "tasks"), options())
+    assert dict(built.manifest.flaky_tests) == {"tests": (NAME,)}
+    assert {tests_check(problem).excluded_tests for problem in built.candidates} == {(NAME,)}
+    assert flaky.ids.index("reach 0") < flaky.ids.index("project 2"), "the first pass did not wait"
 
 
 _STOPS = {"setup": 2, "tests as they are": 3, "reach": 2, "candidates": 3}

@@ -49,6 +49,11 @@ _MOCHA = re.compile(r"^ +\d+ failing\n(?P<list>.*)", re.MULTILINE | re.DOTALL)
 _MOCHA_TEST = re.compile(r"^  \d+\) ((?:.*\n){0,20}?.*?):$", re.MULTILINE)
 """Failed tests at the end of mocha's output: the titles of suites and test on lines of their own, then a colon."""
 _FAILED_UNITTEST = re.compile(r"^(?:FAIL|ERROR): (\S+) \((?:unittest\.loader\._FailedTest\.)?([\w.]+)\)", re.MULTILINE)
+_FAILED_RUBY = re.compile(
+    r"^ +\d+\) (?:Failure|Error):\n(?P<minitest>.+?#test.*?)(?: \[.*\])?:$"
+    r"|^(?:Failure|Error): (?P<method>test\S*)\((?P<owner>[\w:]+)\)",
+    re.MULTILINE,
+)
 _STOPS = re.compile(r"\s?--stop-on-failure\b")
 """Options of runners to stop at the first failure."""
 
@@ -102,7 +107,9 @@ def failing_names(result: WorkspaceResult) -> tuple[str, ...]:
     mocha = _MOCHA.search(result.stdout.text)
     if mocha is not None:
         return tuple(dict.fromkeys(" ".join(one.split()) for one in _MOCHA_TEST.findall(mocha["list"])))
-    printed = _FAILED.findall(result.stdout.text) or _FAILED.findall(result.stderr.text)
+    ruby = _FAILED_RUBY.finditer(result.stdout.text)
+    printed = [one["minitest"] or f"{one['owner']}#{one['method']}" for one in ruby]
+    printed += _FAILED.findall(result.stdout.text) or _FAILED.findall(result.stderr.text)
     for output in (result.stderr.text, result.stdout.text):
         unittest_names = _FAILED_UNITTEST.findall(output)
         printed += [owner if f".{owner}".endswith(f".{name}") else f"{owner}.{name}" for name, owner in unittest_names]

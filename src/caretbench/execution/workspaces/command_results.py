@@ -118,7 +118,7 @@ _SUMMARIES = tuple(
         r"^test cases: +\d+ \| +(\d{1,9}) passed",  # Catch2, where not all do
         r"\bPassed: +(\d{1,9})\b",  # dotnet
         r"^OK \((\d{1,9}) tests?",  # JUnit 4
-        r"^(\d{1,9}) (?:runs|tests|examples?), (?:\d+ assertions, )?0 failures",  # minitest, test-unit, RSpec
+        r"^(\d{1,9}) (?:runs|tests|examples?), (?:\d+ assertions, )?\d+ failures",  # minitest, test-unit, RSpec: all
         r"^(?:\w+: |All )?(\d{1,9}) tests?(?: passed|, 0 failed|, 0 failures)",  # what people write themselves
     )
 )
