@@ -284,8 +284,9 @@ class TaskBuilder:
         self._later = None
         silent = replace(preparation, progress=lambda _step, _added, _total: None)
         runs = silent.prepared(project, RecipeStore(folder.path)).runs
-        self._known |= runs.project_checks
         if runs.confirms(early[0].prepared.runs):
+            # By the keys of the first pass, whose limits are those of one run: what the later runs saw counts.
+            self._known |= zip(early[0].prepared.runs.project_checks, runs.project_checks.values(), strict=True)
             return early
         return self._pass(preparation, project, analysed, folder, name)
 
