@@ -96,7 +96,7 @@ REFUSED = {
     "hostile: the network": (
         "    import socket\n"
         "    total = sum(value for value in values if value % 2 == 0)\n"
-        "    socket.socket().close()\n",
+        "    socket.socket().connect_ex(('10.1.2.3', 80))\n",
         "Use `sum`.",
     ),
     "style": ("    total=sum( value for value in values if value%2==0 )\n", "Use `sum`."),

@@ -1,4 +1,4 @@
-"""Watch of the files that a program opens and the addresses that it connects to, in the launcher of its sandbox.
+"""Watch of the files that a program opens or starts, and the addresses that it connects to, in its sandbox's launcher.
 
 Never imported: the launcher runs its text for a job that asks for it. A second system call filter passes these calls
 to the launcher (``SECCOMP_RET_USER_NOTIF``), which notes them and lets them continue. That finds habits, not what
@@ -118,12 +118,15 @@ class AccessWatch:
             place, size = arguments[1:3] if call == "connect" else arguments[4:6]
             access = connection(read_memory(pid, place, min(size, 128)))
         else:
-            folder, path, flags = arguments[:3] if call.startswith("openat") else (HERE, *arguments[:2])
+            folder, path, flags = arguments[:3] if call in ("openat", "openat2", "execveat") else (HERE, *arguments[:2])
             if call == "openat2":
                 flags = int.from_bytes(read_memory(pid, flags, 8), "little")
             name = read_memory(pid, path, PATH_BYTES).partition(b"\0")[0].decode("utf-8", "replace")
             full = absolute(pid, ctypes.c_int(folder & 0xFFFFFFFF).value, name)
-            access = self._opening(full, call == "creat" or flags & WRITES != 0)
+            if call.startswith("exec"):
+                access = "" if full.endswith("/" + self.settings["started"]) else "starts %s" % full
+            else:
+                access = self._opening(full, call == "creat" or flags & WRITES != 0)
         access = access[:SHOWN]
         if access and access not in self.accesses and len(self.accesses) < MOST:
             self.accesses.append(access)

@@ -169,6 +169,7 @@ def resolve_invocation(invocation: Invocation, display: str | None) -> ResolvedI
             "code": script_text("access_watch.py").decode(),
             "bound": list(read_only_binds),
             "own": [_inside(name) for name in invocation.files or {}],
+            "started": posixpath.basename(invocation.argv[0]),
         }
     return ResolvedInvocation(invocation, job, read_only_binds, writable)
 

@@ -53,6 +53,13 @@ def test_programs_in_go_use_their_imports_as_shown() -> None:
     text = 'package main\n\nimport (\n\t"net/http"\n\t"sort"\n)\n\nfunc f(a []int) {\n'
     assert unused_import(text, "\tsort.Ints(a)\n", "}\n", "go") == "http"
     assert unused_import(text, "\tsort.Ints(a)\n\thttp.Get(``)\n", "}\n", "go") == ""
+    for spec, use in (
+        ('"math/rand/v2"', "rand.Int()"),
+        ('_ "embed"', ""),
+        ('. "fmt"', ""),
+        ('str "strings"', "str.Title(a)"),
+    ):
+        assert unused_import(text.replace('"net/http"', spec), f"\t{use}\n\tsort.Ints(a)\n", "}\n", "go") == "", spec
     for one in C3BenchSuite().load("starter").problems:
         if one.caret.language == "go":
             assert not unused_import(one.caret.prefix, one.reference, one.caret.suffix, "go"), one.id

@@ -245,7 +245,7 @@ def landlock_seccomp_filter(
     return usual[:_BEGIN_BYTES] + added + usual[_BEGIN_BYTES:]
 
 
-_WATCHED = ("open", "creat", "openat", "openat2", "connect", "sendto")
+_WATCHED = ("open", "creat", "openat", "openat2", "connect", "sendto", "execve", "execveat")
 
 
 def access_watch_settings(machine: str | None = None) -> dict[str, object] | None:

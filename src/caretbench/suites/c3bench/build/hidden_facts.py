@@ -9,12 +9,13 @@ from itertools import chain
 import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.parser import encode, parse, text_of
+from caretbench.syntax.parser import encode, matches, parse, text_of
 from caretbench.syntax.uses.declarations import DeclarationIndex
 from caretbench.syntax.uses.identifiers import identifiers
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_MAJOR_VERSION = re.compile(r"[/.]v\d+$")
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "===", "!=="})
 # Nothing, one, and the smallest plural follow from a description; 60 minutes and 100 cents are known to everybody, but
 # they are factors.
@@ -94,6 +95,9 @@ def _nodes_in(root: tree_sitter.Node, start: int, end: int) -> Iterator[tree_sit
 def unused_import(prefix: str, middle: str, suffix: str, language: str) -> str:
     """Return an imported name that a program does not use; empty if there is none."""
     text = prefix + middle + suffix
-    imports = (one for one in DeclarationIndex(parse(text, language).root_node, language).all if one.role == "import")
-    names = (one.name.strip("\"'").rpartition("/")[2] for one in imports)
-    return next((name for name in names if not re.search(rf"\b{re.escape(name)}\.", text)), "")
+    imports = matches(parse(text, language).root_node, language, "imports")
+    bound = (text_of(match["name"][-1]) for match in imports if "name" in match)
+    # A path of Go may end in the major version.
+    names = [_MAJOR_VERSION.sub("", name).rpartition("/")[2] for name in bound]
+    unused = (name for name in names if not re.search(rf"\b{re.escape(name)}\s*\.", text))
+    return next((name for name in unused if name != "_"), "")

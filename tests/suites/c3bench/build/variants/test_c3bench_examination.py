@@ -14,10 +14,10 @@ from caretbench.progress import Progress
 from caretbench.suites.c3bench.build.build import build_variants
 from caretbench.suites.c3bench.build.problem_building import variant_problems
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, OtherImplementation, Variant
-from caretbench.suites.c3bench.build.variants.examination import Examination, effect_in_text, examine, watched_program
+from caretbench.suites.c3bench.build.variants.examination import Examination, examine, trial_faults, watched_program
 from caretbench.suites.c3bench.implementations.features import FeatureRule
 from caretbench.suites.c3bench.measures import failed_predicates
-from tests.support.c3bench_variants import HEAD, MIDDLE, RECURSION, REFUSED, SUM, WHILE, even_context
+from tests.support.c3bench_variants import FUNCTION, HEAD, MIDDLE, RECURSION, REFUSED, SUM, WHILE, even_context
 from tests.support.fakes import FakeExecutor
 
 
@@ -125,24 +125,40 @@ def test_tests_run_three_times_and_one_failure_counts() -> None:
     assert sorted(one.repeat for one in executor.asked if one.is_reference) == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "effect"),
-    [
-        ('std::ofstream file("x");', "cpp", "ofstream"),
-        ("nodes.remove(3); graph.connect(a, b);", "cpp", ""),
-        ("Files.readAllLines(path);", "java", "Files ."),
-        ("const fs = require('fs');", "javascript", "require("),
-        ("requests = []\npattern = re.compile('a')\n", "python", ""),
-        ("import subprocess\n", "python", "import subprocess"),
-        ("unsafe { *p }", "rust", "unsafe"),
-        ("os.Exit(0)", "go", "os.E"),
-        ("File.WriteAllText(a, b);", "csharp", "File."),
-        ("process.exit(0)", "typescript", "tamper:early_exit"),
-    ],
-)
-def test_effects_in_a_text(text: str, language: str, effect: str) -> None:
-    assert effect_in_text(text, "", language).replace(" ", "") == effect.replace(" ", "")
-    assert effect_in_text(text, text, language) == ""  # the reference does it, too
+JAVA = "import java.util.function.*;\nimport java.nio.file.*;\nclass Main {\n    static int two() {\n"
+ODD = [
+    ("python", "    import io, threading\n    return len(io.StringIO('ab').read())\n", ""),
+    ("python", "    import asyncio\n    async def f():\n        return eval('2')\n    return asyncio.run(f())\n", ""),
+    ("python", "    import zoneinfo\n    zoneinfo.ZoneInfo('Europe/Berlin')\n    return 2\n", ""),
+    ("python", "    import subprocess\n    subprocess.run(['true'])\n    return 2\n", "subprocess.Popen"),
+    ("javascript", "  return new Function('return 2')() + Number(process.argv.length > 9);\n", ""),
+    ("javascript", "  require('fs').readFileSync('/etc/hostname');\n  return 2;\n", "it reads /etc/hostname"),
+    ("javascript", "  require('child_process').execSync('ls');\n  return 2;\n", "it starts /bin/sh"),
+    ("java", "        return Paths.get(\"a/b\").getNameCount();\n", ""),
+    ("java", "        Thread.yield();\n        try { Files.list(Path.of(\"/etc\")); } catch (Exception e) { }\n"
+     "        return 2;\n", "it reads /etc"),
+]  # fmt: skip
+
+
+def test_effects_are_those_that_a_program_has_while_it_runs() -> None:
+    shown = {
+        "python": ("def two():\n", "", "assert two() == 2\n"),
+        "javascript": ("function two() {\n", "}\n", "if (two() !== 2) throw Error();\n"),
+        "java": (JAVA, "    }\n", "    public static void main(String[] a) { assert two() == 2; }\n}\n"),
+    }
+    sandbox = Sandbox()
+    if sandbox.probe().level != "namespaces":
+        pytest.skip("only namespaces show what a program opens")
+    executor = LocalExecutor(2, use_cache=False, sandbox=sandbox)
+    contexts = {
+        language: CodeContext(language, language, before, after, "return 2;\n", tests, FUNCTION.provenance)
+        for language, (before, after, tests) in shown.items()
+    }
+    contexts["python"] = replace(contexts["python"], reference="    return 2\n")
+    variants = [variant(f"{n}", text, "Do it.", context=language) for n, (language, text, _) in enumerate(ODD)]
+    faults = trial_faults(contexts, variants, executor)
+    details = {n: fault.detail for n, fault in faults.items()}
+    assert details == {n: f"effect while it runs: {effect}" for n, (_, _, effect) in enumerate(ODD) if effect}
 
 
 def test_a_watched_program_may_import_and_compute(executor: Executor) -> None:

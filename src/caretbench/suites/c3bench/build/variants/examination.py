@@ -12,13 +12,11 @@ from importlib import resources
 from string import Template
 from typing import Final, Literal, NamedTuple, get_args
 
-from pydantic import TypeAdapter
-
 from caretbench.build.build_models import BuildModels
-from caretbench.build.validation.program_gate import REFERENCE_RUNS
+from caretbench.build.validation.forbidden_access import forbidden_access
+from caretbench.build.validation.program_gate import REFERENCE_RUNS, WATCHED_RUN
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
-from caretbench.execution.scan.tamper import plain_spelling, tamper_flags
-from caretbench.files import read_packaged_toml
+from caretbench.execution.scan.tamper import tamper_flags
 from caretbench.grouping import grouped
 from caretbench.languages import language_of_grammar
 from caretbench.suites.base import case_fields
@@ -46,24 +44,6 @@ _PACKAGE = "caretbench.suites.c3bench.build.variants"
 _MARK: Final = "effect outside of the program: "
 # A status that Python (1, 2, 120), shells (126, 127) and signals (128 and more) do not end with.
 _STATUS: Final = 97
-
-
-@cache
-def _patterns() -> Mapping[str, tuple[re.Pattern[str], ...]]:
-    table = read_packaged_toml(_PACKAGE, "effects.toml")
-    return TypeAdapter(dict[str, tuple[re.Pattern[str], ...]]).validate_python(table)
-
-
-def effect_in_text(text: str, reference: str, language: str) -> str:
-    """Return a suspicious part of a middle; empty if there is none. What the reference has too is none."""
-    plain = plain_spelling(text, language)
-    for pattern in _patterns().get(language, ()):
-        match = pattern.search(plain)
-        # A program about files has files in all of its versions.
-        if match is not None and not pattern.search(reference):
-            return " ".join(match[0].split())[:60]
-    flags = tamper_flags(text, reference, language)
-    return flags[0] if flags else ""
 
 
 @cache
@@ -147,6 +127,7 @@ def trial_faults(
         if fault is not None:
             faults[index] = fault
     watched = _can_be_watched(contexts, variants, executor)
+    usual = _usual_accesses(contexts, variants, executor)
     further = []
     for index, one in enumerate(variants):
         if index in faults:
@@ -160,7 +141,7 @@ def trial_faults(
             further.append(_agreement_request(context, context.function, one.text, f"{index}/agreement", limits))
     for identity, result in sorted(results_of(executor, further).items(), key=_order):
         index = int(identity.partition("/")[0])
-        fault = _fault(result)
+        fault = _fault(result) or _access_fault(contexts[variants[index].context], variants[index].text, result, usual)
         # An effect outweighs a wrong result: it is what a person should look at.
         if fault is not None and (index not in faults or fault.reason == "hostile"):
             faults[index] = fault
@@ -175,7 +156,8 @@ def _order(item: tuple[str, ExecutionResult]) -> tuple[int, str]:
 def _request(context: CodeContext, variant: Variant, index: int, repeat: int) -> ExecutionRequest:
     source = context.splice.program(variant.text)
     cases = case_fields([context.check])
-    return ExecutionRequest(id=f"{index}/{repeat}", language=context.language, source=source, repeat=repeat, **cases)
+    changes = {"repeat": repeat, "watched": repeat == WATCHED_RUN}
+    return ExecutionRequest(id=f"{index}/{repeat}", language=context.language, source=source, **changes, **cases)
 
 
 def _watched_request(context: CodeContext, text: str, identity: str) -> ExecutionRequest:
@@ -202,6 +184,32 @@ def _can_be_watched(
     requests = [_watched_request(one, one.reference, f"{number}/watched") for number, one in enumerate(used)]
     results = results_of(executor, requests)
     return frozenset(one.id for number, one in enumerate(used) if results[f"{number}/watched"].status is Status.PASSED)
+
+
+def _usual_accesses(
+    contexts: Mapping[str, CodeContext], variants: Sequence[Variant], executor: Executor
+) -> Mapping[str, Sequence[str]]:
+    """Return the accesses of the references, which versions may make too, by context."""
+    used = {f"{number}/0": name for number, name in enumerate(dict.fromkeys(one.context for one in variants))}
+    requests = (
+        ExecutionRequest(
+            id=key, language=contexts[name].language, source=contexts[name].splice.program(contexts[name].reference),
+            repeat=WATCHED_RUN, watched=True, **case_fields([contexts[name].check]),
+        )
+        for key, name in used.items()
+    )  # fmt: skip
+    return {used[key]: result.accesses or () for key, result in results_of(executor, requests).items()}
+
+
+def _access_fault(
+    context: CodeContext, text: str, result: ExecutionResult, usual: Mapping[str, Sequence[str]]
+) -> TrialFault | None:
+    source = context.splice.program(text)
+    for access in result.accesses or ():
+        is_forbidden = access.startswith("starts ") or forbidden_access(source, context.language, [access])
+        if is_forbidden and access not in usual[context.id]:
+            return TrialFault("hostile", f"effect while it runs: it {access}")
+    return None
 
 
 def _fault(result: ExecutionResult) -> TrialFault | None:
@@ -312,9 +320,8 @@ def _static_fault(context: CodeContext, one: Variant) -> tuple[Verdict, str] | N
     """Return the fault of a variant that is found without a run."""
     if not one.text.strip() or len(one.text) > MAX_VARIANT_CHARACTERS or "\0" in one.text:
         return "malformed", "empty, too long, or with a null character"
-    effect = effect_in_text(one.text, context.reference, context.language)
-    if effect:
-        return "hostile", effect
+    if flags := tamper_flags(one.text, context.reference, context.language):
+        return "hostile", flags[0]
     fault = misplaced(context.prefix, one.text, context.suffix, context.reference, context.language)
     if fault:
         return "malformed", fault
