@@ -48,20 +48,21 @@ def test_a_run_at_starts_of_lines_is_not_reported_by_the_few_sessions_of_one_lin
     several = [problem for problem in problems if problem not in one_line]
     found = caretbench.report(typed_run(tmp_path / "run", [*one_line[:1], *several[:2]], "line", right=right)).typing
     assert found is not None
-    assert (found.policy, found.models[0].sessions, found.models[0].incomplete) == ("line", 3, 0)
+    assert found.policy == "line"
+    assert [(one.sessions, one.incomplete) for one in found.under("line")] == [(3, 0)]
 
 
 def test_a_report_has_a_part_of_simulated_sessions_behind_its_head(folder: Path) -> None:
     summary = caretbench.report(folder)
     found = summary.typing
     assert found is not None
-    assert (found.policy, [one.title for one in found.models[2:]]) == ("token", ["copy-context", "empty", "words"])
-    by_title = {one.title: one for one in found.models}
-    assert (by_title["empty"].saved.value, by_title["words"].beyond_words.value) == (0, 0)
-    assert by_title["copy-context"].beyond_words.value < by_title["words"].saved.value
-    latency = [saved for _, saved in by_title["luck"].by_latency]
+    assert (found.policy, [one.title for one in found.floors]) == ("token", ["copy-context", "empty", "words"])
+    copied, empty, words = found.floors
+    assert (empty.saved.value, words.beyond_words.value) == (0, 0)
+    assert copied.beyond_words.value < words.saved.value
+    latency = [one.beyond_words.value for one in found.under("latency_ms") if one.title == "luck"]
     assert latency == sorted(latency, reverse=True)
-    shown = [number for number, _ in by_title["luck"].by_shown]
+    shown = [one.counts["shown"] for one in found.under("least_shown") if one.title == "luck"]
     assert shown == sorted(shown, reverse=True)
     assert summary.head is None
     # No row behind typed text is scored, and no completion of it is counted.

@@ -82,13 +82,10 @@ def _print_typing(rows: Sequence[TypingForecast]) -> None:
     header = ("model", "folder", "sessions", "stored", "", "to ask", "tokens in", "cost", "minutes")
     lines = [
         (
-            row.model, row.folder, f"{row.finished} of {row.sessions}", str(row.stored), bound, f"{coming.requests:,}",
-            f"{coming.input_tokens:,}", _dollars(coming.cost),
-            "" if coming.seconds is None else f"{coming.seconds / 60:,.0f}",
+            row.model, row.folder, f"{row.finished} of {row.sessions}", str(row.stored), row.bound, f"{row.requests:,}",
+            f"{row.input_tokens:,}", _dollars(row.cost), "" if row.seconds is None else f"{row.seconds / 60:,.0f}",
         )
         for row in rows
-        for bound, coming in (("at least", row.least), ("expected", row.expected), ("at most", row.most))
-        if coming is not None
     ]  # fmt: skip
     print_line("")
     print_table(lines, header)

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import Final, Literal, NamedTuple
@@ -26,7 +26,12 @@ Trigger = Literal["token", "line"]
 
 # A key each 0.2 s is 60 words a minute; pauses of a second are usual at starts of lines, and short inside of them.
 KEY_MS: Final = 200
-LINE_PAUSE_MS: Final = 800
+_LINE_PAUSE_MS: Final = 800
+_LEAST_GAIN: Final = 3
+"""Minimum number of keys that a suggestion must save to be taken."""
+
+OUTCOMES: Final = ("accepted", "wrong", "short", "unseen", "nothing")
+"""Outcomes of requests; ``short`` suggestions are right and save too little, ``unseen`` ones come too late."""
 
 _INDENTATION = re.compile(r"(?:\A|\n)([ \t]*)")
 _WORD = re.compile(r"\w+")
@@ -39,20 +44,17 @@ class TypingPolicy(NamedTuple):
     """Rules of an editor and its user.
 
     ``best`` takes the whole suggestion by one key, or words of it by a key each, whichever saves more; ``whole`` takes
-    it only if all of it agrees. Nothing is taken that saves fewer than ``least_gain`` keys, and no suggestion shown of
-    fewer than ``least_shown`` characters.
+    it only if all of it agrees. No suggestion is shown of fewer than ``least_shown`` characters.
     """
 
     trigger: Trigger = "token"
     acceptance: Literal["best", "whole"] = "best"
     latency_ms: float = 0.0
-    least_gain: int = 3
     least_shown: int = 1
 
 
-HEADLINE_POLICY: Final = TypingPolicy()
 POLICIES: Final[Mapping[str, TypingPolicy]] = {
-    "token": HEADLINE_POLICY,
+    "token": TypingPolicy(),
     "line": TypingPolicy(trigger="line"),
     "whole": TypingPolicy(acceptance="whole"),
 }
@@ -152,89 +154,64 @@ class TypedText:
         return sum(saved for first, last, saved in self.words if first < end and start < last)
 
 
-@dataclass
-class TypedSession:
-    """Outcome of a session: keys, suggestions by outcome, and the parts of the text by who wrote them.
+class TypedSession(NamedTuple):
+    """Outcome of a session: counts, and the parts of the text by who wrote them.
 
-    ``accepted``, ``short`` (right, and too short to take), ``wrong`` and ``unseen`` are outcomes of requests; others
-    got nothing to show. ``parts`` has ``typed`` and ``accepted`` texts, and the ``wrong`` suggestions.
+    ``numbers`` has ``characters``, ``requests`` and their outcomes, the keys without a model (``keys``, and
+    ``keys_of_words`` with word completion), and those that the model saves of both (``saved``, ``saved_of_words``).
+    ``parts`` has ``typed`` and ``accepted`` texts, and the ``wrong`` suggestions.
     """
 
-    characters: int
-    keys: int
-    keys_alone: int
-    keys_with_words: int
-    keys_of_words: int
-    requests: int = 0
-    outcomes: Counter[str] = field(default_factory=Counter)
-    parts: list[tuple[str, str]] = field(default_factory=list)
-
-    @property
-    def shown(self) -> int:
-        """Number of suggestions that the user saw."""
-        return self.outcomes.total() - self.outcomes["unseen"]
-
-    @property
-    def saved(self) -> float:
-        """Share of keys saved, of those without a model."""
-        return 1 - self.keys / self.keys_alone if self.keys_alone else 0.0
-
-    @property
-    def saved_beyond_words(self) -> float:
-        """Share of keys saved with a model and word completion, of those with word completion alone."""
-        return 1 - self.keys_with_words / self.keys_of_words if self.keys_of_words else 0.0
+    numbers: Counter[str]
+    parts: Sequence[tuple[str, str]]
 
 
-def replay(text: TypedText, answers: Mapping[int, str], policy: TypingPolicy = HEADLINE_POLICY) -> TypedSession | None:
+def replay(
+    text: TypedText, answers: Mapping[int, str], policy: TypingPolicy = POLICIES["token"]
+) -> TypedSession | None:
     """Return the session with these answers by position; None if one is missing."""
-    alone, there = text.keys[-1], 0
-    with_words = alone - text.word_keys(0, len(text.reference))
-    session = TypedSession(len(text.reference), alone, alone, with_words, with_words)
+    there, length, keys = 0, len(text.reference), text.keys[-1]
+    numbers = Counter(dict.fromkeys((*OUTCOMES, "requests", "saved", "saved_of_words"), 0))
+    numbers.update(characters=length, keys=keys, keys_of_words=keys - text.word_keys(0, length))
+    parts = []
     for at, shown in text.session(policy.trigger, answers.get):
         if shown is None:
             return None
-        session.requests += 1
-        start, end, keys, outcome = _outcome(text, at, shown, policy)
-        if outcome:
-            session.outcomes[outcome] += 1
+        start, end, saved, outcome = _outcome(text, at, shown, policy)
+        numbers.update(("requests", outcome))
         if outcome == "accepted":
-            spared = text.keys[end] - text.keys[start] - keys
-            session.keys -= spared
             # A word that is typed to where a suggestion begins is not completed either.
-            session.keys_with_words -= spared - text.word_keys(start, end)
-            session.parts += [("typed", text.reference[there:start]), ("accepted", text.reference[start:end])]
+            numbers.update(saved=saved, saved_of_words=saved - text.word_keys(start, end))
+            parts += [("typed", text.reference[there:start]), (outcome, text.reference[start:end])]
             there = end
         elif outcome == "wrong":
-            session.parts += [("typed", text.reference[there:at]), ("wrong", shown)]
+            parts += [("typed", text.reference[there:at]), (outcome, shown)]
             there = at
-    session.parts.append(("typed", text.reference[there:]))
-    return session
+    return TypedSession(numbers, [*parts, ("typed", text.reference[there:])])
 
 
 def simulated_keys(prefix: str, typed: str, completion: str) -> int:
     """Return the keys that a simulated developer who types a text saves by the suggestion at its beginning."""
-    text = TypedText(prefix, typed)
-    start, end, keys, _ = _outcome(text, 0, suggestion(completion), HEADLINE_POLICY)
-    return text.keys[end] - text.keys[start] - keys if keys else 0
+    return _outcome(TypedText(prefix, typed), 0, suggestion(completion), POLICIES["token"])[2]
 
 
 def _outcome(text: TypedText, at: int, shown: str, policy: TypingPolicy) -> tuple[int, int, int, str]:
-    """Return beginning and end of what is taken of a suggestion, its keys, and the outcome; empty if none is shown."""
+    """Return beginning and end of what is taken of a suggestion, the keys that it saves, and the outcome."""
     if len(shown.strip()) < policy.least_shown:
-        return at, at, 0, ""
+        return at, at, 0, "nothing"
     agreed = at + text.agreement(at, shown)
-    pause = LINE_PAUSE_MS if at in {*text.lines} else 0
-    typed = text.keys[at] + int(max(0.0, policy.latency_ms - pause) / KEY_MS)
-    start = bisect_left(text.keys, typed, lo=at)
-    if typed > text.keys[at] and start >= min(agreed + (agreed < at + len(shown)), len(text.reference)):
-        return at, at, 0, "unseen"
-    start = max(start, at)
     whole = agreed == at + len(shown)
+    pause = _LINE_PAUSE_MS if at in {*text.lines} else 0
+    typed = text.keys[at] + int(max(0.0, policy.latency_ms - pause) / KEY_MS)
+    start = max(at, bisect_left(text.keys, typed, lo=at))
+    if typed > text.keys[at] and start >= min(agreed + (not whole), len(text.reference)):
+        return at, at, 0, "unseen"
     choices = [(agreed, 1)] if whole else []
     if policy.acceptance == "best":
         pieces = [piece.end() for piece in _PIECE.finditer(shown, start - at) if at + piece.end() <= agreed]
         choices += [(at + end, number) for number, end in enumerate(pieces, start=1)]
-    end, keys = max(choices, key=lambda choice: text.keys[choice[0]] - choice[1], default=(start, 0))
-    if text.keys[end] - text.keys[start] - keys >= policy.least_gain:
-        return start, end, keys, "accepted"
+    gains = ((text.keys[end] - text.keys[start] - keys, end) for end, keys in choices)
+    saved, end = max(gains, key=lambda gain: gain[0], default=(0, start))
+    if saved >= _LEAST_GAIN:
+        return start, end, saved, "accepted"
     return at, at, 0, "short" if whole else "wrong"

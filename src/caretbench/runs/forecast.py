@@ -14,7 +14,7 @@ from caretbench.runs.judge import JudgingSettings
 from caretbench.runs.judging.judge_requests import DistinctText, requested_judgements
 from caretbench.runs.judging.plan import JudgingForecast, judging_forecast
 from caretbench.runs.plans.plan import ResolvedRun
-from caretbench.runs.plans.suite_settings import ResolvedSuite, SuiteSettings
+from caretbench.runs.plans.suite_settings import ResolvedSuite
 from caretbench.runs.runner import plan_budget
 from caretbench.runs.session import Clients
 from caretbench.runs.typing_stage import TypingForecast, typing_forecast
@@ -75,14 +75,15 @@ class RunForecast:
     @property
     def worst_cost(self) -> float:
         """Maximum cost in US dollars, including the amount spent, as far as prices are known."""
-        typed = sum(row.most.cost or 0.0 for row in self.typing)
-        return self.spent + typed + sum(row.worst_cost or 0.0 for row in self._rows())
+        return self.spent + self._typed("at most") + sum(row.worst_cost or 0.0 for row in self._rows())
 
     @property
     def expected_cost(self) -> float:
         """Expected cost in US dollars, including the amount spent, as far as prices are known."""
-        typed = sum(row.expected.cost or 0.0 for row in self.typing if row.expected)
-        return self.spent + typed + sum(row.expected_cost or 0.0 for row in self._rows())
+        return self.spent + self._typed("expected") + sum(row.expected_cost or 0.0 for row in self._rows())
+
+    def _typed(self, bound: str) -> float:
+        return sum(row.cost or 0.0 for row in self.typing if row.bound == bound)
 
     def _rows(self) -> Iterator[ModelForecast | JudgingForecast]:
         yield from self.models
@@ -104,22 +105,13 @@ def forecast_run(plan: ResolvedRun, opener: ClientOpener) -> RunForecast:
         coming: list[list[Problem]] = [[] for _ in plan.suites]
         for part in (part for model in plan.models for part in clients.parts(model)):
             with clients.open_part(part) as tested_models:
-                forecast.typing += _typing_forecasts(plan, part.suites, tested_models)
-                forecast.models += [
-                    _model_forecast(tested_model, plan.suites[settings.place], coming[settings.place])
-                    for settings, tested_model in zip(part.suites, tested_models, strict=True)
-                ]
+                for settings, tested_model in zip(part.suites, tested_models, strict=True):
+                    resolved, trigger = plan.suites[settings.place], plan.config.typing
+                    forecast.models.append(_model_forecast(tested_model, resolved, coming[settings.place]))
+                    if trigger and resolved.suite.typed_references:
+                        forecast.typing += typing_forecast(tested_model, resolved.problems, resolved.folder, trigger)
         forecast.judges += _judged(plan, clients, coming)
     return forecast
-
-
-def _typing_forecasts(
-    plan: ResolvedRun, suites: Sequence[SuiteSettings], tested_models: Sequence[ModelUnderTest]
-) -> Iterator[TypingForecast]:
-    for settings, tested_model in zip(suites, tested_models, strict=True):
-        resolved = plan.suites[settings.place]
-        if plan.config.typing and resolved.suite.typed_references:
-            yield typing_forecast(tested_model, resolved.problems, resolved.folder, plan.config.typing)
 
 
 def _model_forecast(tested_model: ModelUnderTest, resolved: ResolvedSuite, coming: list[Problem]) -> ModelForecast:

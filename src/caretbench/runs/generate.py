@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from pydantic import JsonValue
 
 from caretbench.errors import UsageError
-from caretbench.files import RowAppender, join_surrogates, replace_surrogates, sha256_json
+from caretbench.files import RowAppender, join_surrogates, read_appended, replace_surrogates, sha256_json
 from caretbench.models import (
     ChatPrompt,
     FailureKind,
@@ -357,13 +357,13 @@ class GenerationStage:
     def _look(self, tested_model: ModelUnderTest) -> tuple[dict[str, set[int]], set[Hashable]]:
         """Return a model's stored samples by problem, and the keys of ``errors.jsonl`` whose sample is stored now."""
         # A stage that was killed leaves errors of samples that have come since.
-        failed_keys = {row.key for row in self.folder.missing()}
+        failed_keys = {row.key for row in read_appended(self.folder.errors_path, MissingSample)}
         stale: set[Hashable] = set()
         stored: dict[str, set[int]] = defaultdict(set)
-        for row in self.folder.completions():
+        for row in self.folder.all_completions():
             if row.key in failed_keys:
                 stale.add(row.key)
-            if row.model == tested_model.name and row.parameters == tested_model.parameters:
+            if not row.at and (row.model, row.parameters) == (tested_model.name, tested_model.parameters):
                 stored[row.problem_id].add(row.sample)
         return stored, stale
 
@@ -372,21 +372,27 @@ class GenerationStage:
 
         Requests beyond ``budget`` are not sent; ``errors.jsonl`` lists their samples.
         """
+        requests = CompletionRequests(tested_model)
         with (
             RowAppender(self.folder.completions_path) as answers,
             ErrorFile(self.folder.errors_path, MissingSample) as errors,
         ):
             stored, stale = self._look(tested_model)
-            stage = RequestStage(CompletionRequests(tested_model), budget or CostBudget(), answers, errors, self.report)
-            asked = tested_model.asked(self.problems)
-            stage.counts.requested = len(asked) * tested_model.samples
-            stage.counts.stored = sum(
-                sample < tested_model.samples for problem in asked for sample in stored.get(problem.id, ())
-            )
-            self.report(stage.counts.stored, stage.counts)
-            stage.ask(_pending(tested_model, asked, stored))
+            stage = RequestStage(requests, budget or CostBudget(), answers, errors, self.report)
+            self.ask(stage, requests, stored)
         errors.rewrite(stale | stage.resolved)
         return stage.counts
+
+    def ask(self, stage: RequestStage[Problem], requests: CompletionRequests, stored: Mapping[str, set[int]]) -> None:
+        """Request what is missing next to the stored samples."""
+        tested_model = requests.tested_model
+        asked = tested_model.asked(self.problems)
+        stage.counts.requested = len(asked) * tested_model.samples
+        stage.counts.stored = sum(
+            sample < tested_model.samples for problem in asked for sample in stored.get(problem.id, ())
+        )
+        self.report(stage.counts.stored, stage.counts)
+        stage.ask(_pending(tested_model, asked, stored))
 
 
 def stored_cost(folder: RunFolder) -> float:
@@ -408,11 +414,9 @@ def _pending(
 class CompletionRequests(StageRequests[Problem]):
     """Completions of one model."""
 
-    def __init__(
-        self, tested_model: ModelUnderTest, seen: Callable[[Problem, Completion], None] = lambda _problem, _row: None
-    ) -> None:
+    def __init__(self, tested_model: ModelUnderTest) -> None:
         self.tested_model = tested_model
-        self.seen = seen
+        self.seen: Callable[[Problem, Completion], None] = lambda _problem, _row: None
         self.client = tested_model.client
         self.price = tested_model.price
 

@@ -8,19 +8,17 @@ the caret itself is that of the generation stage. Rows in ``completions.jsonl`` 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import NamedTuple
 
 from caretbench.extraction.policies import get_policy
-from caretbench.files import RowAppender
 from caretbench.metrics.typing_sessions import Trigger, TypedText
-from caretbench.problem import Caret, Completion, MissingSample, Problem, place_key
+from caretbench.problem import Caret, Completion, Problem, place_key
 from caretbench.prompts.strategy import UnpromptableError
 from caretbench.runs.generate import TYPED_TOKENS, CompletionRequests, GenerationStage, ModelUnderTest, prompt_text
-from caretbench.runs.plans.prices import CostBudget
-from caretbench.runs.request_stage import ErrorFile, PendingRequest, RequestStage, StageCounts
+from caretbench.runs.request_stage import PendingRequest, RequestStage
 from caretbench.runs.run_folder import RunFolder
 
 
@@ -75,35 +73,27 @@ class TypingStage(GenerationStage):
         self.texts = {one.id: TypedText(one.caret.prefix, one.reference) for one in self.problems}
         self.trigger = trigger
 
-    def run(self, tested_model: ModelUnderTest, budget: CostBudget | None = None) -> StageCounts:
-        """Request the missing answers of one model; return the counts.
+    def ask(self, stage: RequestStage[Problem], requests: CompletionRequests, stored: Mapping[str, set[int]]) -> None:
+        """Request the missing answers.
 
         As many problems as requests are in flight go on together: a server on this machine has the beginning of each
         of their prompts in its cache.
         """
-        with (
-            RowAppender(self.folder.completions_path) as rows,
-            ErrorFile(self.folder.errors_path, MissingSample) as errors,
-        ):
-            known = self.known(tested_model)
-            failed = {row.key for row in errors.rows() if row.at}
-            stale = {row.key for row in self.folder.all_completions()} & failed
-            requests = CompletionRequests(tested_model, known.add)
-            stage = RequestStage(requests, budget or CostBudget(), rows, errors, self.report)
-            stage.counts.stored = stage.counts.requested = sum(at > 0 for one in known.answers.values() for at in one)
-            started = [problem for problem in self.problems if 0 in known.answers[problem.id]]
-            for start in range(0, len(started), tested_model.connections):
-                group = started[start : start + tested_model.connections]
-                windows: dict[str, Caret] = {}
-                while group and not stage.counts.stop_reason:
-                    missing = ((problem, self.missing_position(problem, known)) for problem in group)
-                    places = [(problem, at) for problem, at in missing if at is not None]
-                    stage.counts.requested += len(places)
-                    stage.ask(iter([_pending(tested_model, problem, at, windows) for problem, at in places]))
-                    # Without those whose request failed.
-                    group = [problem for problem, at in places if at in known.answers[problem.id]]
-        errors.rewrite(stale | stage.resolved)
-        return stage.counts
+        tested_model = requests.tested_model
+        known = self.known(tested_model)
+        requests.seen = known.add
+        stage.counts.stored = stage.counts.requested = sum(at > 0 for one in known.answers.values() for at in one)
+        started = [problem for problem in self.problems if 0 in stored.get(problem.id, ())]
+        for start in range(0, len(started), tested_model.connections):
+            group = started[start : start + tested_model.connections]
+            windows: dict[str, Caret] = {}
+            while group and not stage.counts.stop_reason:
+                missing = ((problem, self.missing_position(problem, known)) for problem in group)
+                places = [(problem, at) for problem, at in missing if at is not None]
+                stage.counts.requested += len(places)
+                stage.ask(iter([_pending(tested_model, problem, at, windows) for problem, at in places]))
+                # Without those whose request failed.
+                group = [problem for problem, at in places if at in known.answers[problem.id]]
 
     def known(self, tested_model: ModelUnderTest) -> TypedModelAnswers:
         """Return the stored answers of a model."""
@@ -129,21 +119,12 @@ def _pending(
     return PendingRequest(identity, problem, (0,), prompt, at=at)
 
 
-class RequestsToCome(NamedTuple):
-    """Requests to come behind typed text: number, prompt tokens, US dollars, and seconds one after the other."""
-
-    requests: int
-    input_tokens: int
-    cost: float | None
-    seconds: float | None
-
-
 @dataclass(frozen=True)
 class TypingForecast:
-    """Forecast of the typing sessions of one model on one suite.
+    """Requests to come behind typed text for one model on one suite: number, prompt tokens, US dollars, seconds.
 
-    ``least`` is that of a model that is always right, ``most`` of one that never is. What is ``expected`` is known once
-    some sessions are complete (``finished``).
+    ``bound`` is ``at least`` for a model that is always right, ``at most`` for one that never is; ``expected`` is known
+    once some sessions are complete (``finished``). Seconds are those of requests one after the other.
     """
 
     model: str
@@ -151,13 +132,15 @@ class TypingForecast:
     sessions: int
     finished: int
     stored: int
-    least: RequestsToCome
-    most: RequestsToCome
-    expected: RequestsToCome | None
+    bound: str
+    requests: int
+    input_tokens: int
+    cost: float | None
+    seconds: float | None
 
 
 class _Bounds(NamedTuple):
-    """Requests of one session behind typed text, and the tokens of the longest prompt."""
+    """Requests of one session behind typed text: bounds, those that are stored; tokens of its longest prompt."""
 
     least: int
     most: int
@@ -165,37 +148,28 @@ class _Bounds(NamedTuple):
     finished: bool
     tokens: int
 
-    def to_come(self, share: float) -> float:
-        """Return the requests to come, if the session needs this share of what is between its bounds."""
-        return 0.0 if self.finished else max(0.0, self.least + share * (self.most - self.least) - self.stored)
-
 
 def typing_forecast(
     tested_model: ModelUnderTest, problems: Sequence[Problem], folder: RunFolder, trigger: Trigger
-) -> TypingForecast:
-    """Return the forecast of the typing sessions of a model. Problems without a valid prompt are not in it."""
+) -> Iterator[TypingForecast]:
+    """Yield a forecast of the sessions of a model for each bound. Problems without a valid prompt are not in it."""
     stage = TypingStage(problems, folder, trigger)
     known = stage.known(tested_model)
     rows = [row for one in stage.problems if (row := _bounds(tested_model, one, stage, known)) is not None]
     finished = [row for row in rows if row.finished]
-    second = fmean(known.seconds) if known.seconds else None
-
-    def to_come(share: float, each: float | None = None) -> RequestsToCome:
-        number = sum(row.to_come(share) for row in rows)
-        tokens = round(sum(row.to_come(share) * row.tokens for row in rows))
-        price = tested_model.price
-        cost = None if price is None else price.token_cost(tokens, round(number * TYPED_TOKENS))
-        cost = cost if each is None else number * each
-        return RequestsToCome(round(number), tokens, cost, None if second is None else number * second)
-
     room = max(1, sum(row.most - row.least for row in finished))
-    needed = sum(row.stored - row.least for row in finished) / room
-    return TypingForecast(
-        tested_model.name, str(folder.path), len(rows), len(finished), sum(row.stored for row in rows),
-        least=to_come(0), most=to_come(1),
+    needed = {"expected": sum(row.stored - row.least for row in finished) / room} if finished else {}
+    others, price = [row for row in rows if not row.finished], tested_model.price
+    for bound, share in ({"at least": 0.0} | needed | {"at most": 1.0}).items():
+        coming = [max(0.0, row.least + share * (row.most - row.least) - row.stored) for row in others]
+        number, tokens = sum(coming), round(sum(one * row.tokens for one, row in zip(coming, others, strict=True)))
+        cost = None if price is None else price.token_cost(tokens, round(number * TYPED_TOKENS))
         # By what answers cost: those of a line had 7 tokens of 48 in a trial.
-        expected=to_come(needed, fmean(known.costs) if known.costs else None) if finished else None,
-    )  # fmt: skip
+        cost = number * fmean(known.costs) if bound == "expected" and known.costs else cost
+        yield TypingForecast(
+            tested_model.name, str(folder.path), len(rows), len(finished), sum(row.stored for row in rows), bound,
+            round(number), tokens, cost, number * fmean(known.seconds) if known.seconds else None,
+        )  # fmt: skip
 
 
 def _bounds(
@@ -203,13 +177,11 @@ def _bounds(
 ) -> _Bounds | None:
     text, reference = stage.texts[problem.id], problem.reference
     try:
-        window = tested_model.typing_window(problem)
-        tokens = tested_model.count_tokens(prompt_text(tested_model.typing_prompt(window, reference)))
+        prompt = tested_model.typing_prompt(tested_model.typing_window(problem), reference)
     except UnpromptableError:
         return None
+    answers = (lambda at: reference[at:], lambda _: "", known.answers[problem.id].get)
+    least, most, stored = ([shown is not None for _, shown in text.session(stage.trigger, one)] for one in answers)
     # The answer at the caret is not asked for here.
-    least, most = (
-        sum(1 for _ in text.session(stage.trigger, answer)) - 1 for answer in (lambda at: reference[at:], lambda _: "")
-    )
-    there = [shown is not None for _, shown in text.session(stage.trigger, known.answers[problem.id].get)]
-    return _Bounds(least, most, max(0, sum(there) - 1), there[-1], tokens)
+    counts = (len(least) - 1, len(most) - 1, max(0, sum(stored) - 1))
+    return _Bounds(*counts, stored[-1], tested_model.count_tokens(prompt_text(prompt)))

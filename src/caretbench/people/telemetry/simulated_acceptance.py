@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caretbench.judging.aggregation import separation
 from caretbench.people.telemetry.event_table import EventTable
@@ -20,8 +19,6 @@ class SimulatedAcceptance(Row):
     """
 
     events: int
-    accepted_if_taken: float | None
-    accepted_if_left: float | None
     area_simulated: float | None
     area_length: float | None
     completed_share: float | None
@@ -48,13 +45,8 @@ def simulated_acceptance(table: EventTable) -> SimulatedAcceptance:
     completed = float(accepted[stated].sum())
     written = float(typed[stated].sum()) + completed
 
-    def rate(chosen: NDArray[np.bool_]) -> float | None:
-        return float(hits[chosen].mean()) if chosen.any() else None
-
     return SimulatedAcceptance(
         events=len(hits),
-        accepted_if_taken=rate(saved > 0),
-        accepted_if_left=rate(saved == 0),
         area_simulated=separation([*saved[hits]], [*saved[~hits]]),
         area_length=separation([*characters[known][hits]], [*characters[known][~hits]]),
         completed_share=completed / written if written else None,

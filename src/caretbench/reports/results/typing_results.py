@@ -1,19 +1,19 @@
-"""Results of typing sessions by model: keys saved with intervals, suggestions by outcome, floors, and policies."""
+"""Results of typing sessions by model and editor: keys saved with intervals, suggestions by outcome, and floors."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean, median
 from typing import Final
+
+import polars as pl
 
 from caretbench.metrics.intervals import bootstrap_mean
 from caretbench.metrics.typing_sessions import (
     KEY_MS,
     POLICIES,
     TYPING_VERSION,
-    TypedSession,
     TypedText,
     TypingPolicy,
     copied_suggestion,
@@ -24,167 +24,166 @@ from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.frame import LoadedRun, model_titles
 from caretbench.runs.typing_stage import typed_problems
 
-LATENCIES_MS: Final = (0, 200, 400, 800, 2000)
-LEAST_SHOWN: Final = (1, 8, 16, 24, 40)
-"""Lengths from which a suggestion is shown: an editor that shows long ones only shows fewer."""
+LATENCY, MEASURED, LEAST_SHOWN = "latency_ms", "measured", "least_shown"
+"""Rules of other editors: a latency, the median of the model's own, and the length from which suggestions are shown."""
+_LATENCIES_MS: Final = (0, 200, 400, 800, 2000)
+_LENGTHS: Final = (1, 8, 16, 24, 40)
 
-COUNTS: Final = ("requests", "shown", "accepted", "wrong", "short", "unseen")
-
+COUNTS: Final = ("requests", "shown", "accepted", "wrong", "short")
+_SHARES: Final = {
+    "shown": pl.sum_horizontal("accepted", "wrong", "short"),
+    "saved_share": pl.col("saved") / pl.col("keys"),
+    "beyond_words_share": pl.col("saved_of_words") / pl.col("keys_of_words"),
+    "by_words_share": 1 - pl.col("keys_of_words") / pl.col("keys"),
+}
 
 Answers = Mapping[str, Mapping[int, str]]
 """Texts to insert by problem and number of typed characters."""
-Curve = tuple[tuple[float, float], ...]
-"""Points with what is varied, and the mean of keys saved beyond words."""
+Editor = tuple[str, float, TypingPolicy]
+"""Rule that differs from the headline's policy, its value, and the policy."""
 
 
-class TypedModel(ReportValue):
-    """Typing sessions of one model, or of a floor. Shares run from 0 to 1; counts are for each 100 characters.
+class TypedResult(ReportValue):
+    """Typing sessions of one model, or of a floor, in one editor.
 
-    ``reading_ms`` is the time to read a suggestion that uses up the keys it saves; ``latency_ms`` the measured median.
+    Shares run from 0 to 1, ``by_words`` is that of word completion alone; counts are for each 100 characters.
+    ``reading_ms`` is the time to read a suggestion that uses up the keys it saves.
     """
 
     title: str
-    floor: bool
+    rule: str
+    value: float
     sessions: int
     incomplete: int
     saved: ReportedNumber
     beyond_words: ReportedNumber
+    by_words: ReportedNumber
     counts: Mapping[str, float]
     reading_ms: float | None
-    latency_ms: float | None
-    by_policy: Mapping[str, float]
-    by_latency: Curve
-    by_shown: Curve
-    example: tuple[tuple[str, str], ...] = ()
 
 
 class TypingSummary(ReportValue):
-    """Typing sessions of a run under its headline policy."""
+    """Typing sessions of a run: results of models by editor, the best model first, and one session in parts."""
 
     version: str
     policy: str
     problems: int
-    models: tuple[TypedModel, ...]
-    example_problem: str
+    results: tuple[TypedResult, ...]
+    floors: tuple[TypedResult, ...]
+    example_title: str
+    example: Sequence[tuple[str, str]]
     warnings: tuple[str, ...]
+
+    def under(self, rule: str) -> list[TypedResult]:
+        """Return the results of models under one rule."""
+        return [one for one in self.results if one.rule == rule]
 
 
 def typing_summary(run: LoadedRun, seed: int) -> TypingSummary | None:
     """Return the typing sessions of a run; None if it has none."""
-    if not run.typed:
-        return None
     titles = model_titles(run.typed)
-    source = _Replays(typed_problems(run.problems), [typed.answers for typed in run.typed.values()], seed)
-    if not source.policies:
+    answers: dict[str, Answers] = {titles[key]: typed.answers for key, typed in run.typed.items()}
+    replays = _Replays(typed_problems(run.problems), seed)
+    trials = {name: replays.results(answers, [(name, 0, policy)]) for name, policy in POLICIES.items()}
+    complete = {name: sum(one.sessions for one in results) for name, results in trials.items()}
+    # A run that asks at starts of lines has a few sessions of one line that are complete under the other policies.
+    policies = [name for name, number in complete.items() if number > max(complete.values()) / 2]
+    if not policies:
         return None
-    latencies = {key: 1000 * median(typed.seconds) for key, typed in run.typed.items() if typed.seconds}
-    models = [source.model(titles[key], typed.answers, latencies.get(key)) for key, typed in run.typed.items()]
-    ranked = sorted((one for one in models if one is not None), key=lambda one: -one.beyond_words.value)
-    return TypingSummary(
-        version=TYPING_VERSION,
-        policy=next(iter(source.policies)),
-        problems=len(source.texts),
-        models=(*ranked, *source.floors()),
-        example_problem=source.example,
-        warnings=tuple(_order_changes(ranked)),
+    headline = POLICIES[policies[0]]
+    editors: list[Editor] = [(name, 0, POLICIES[name]) for name in policies]
+    editors += [(LATENCY, wait, headline._replace(latency_ms=wait)) for wait in _LATENCIES_MS]
+    editors += [(LEAST_SHOWN, least, headline._replace(least_shown=least)) for least in _LENGTHS]
+    best = sorted(trials[policies[0]], key=lambda one: -one.beyond_words.value)
+    ranked = {one.title: answers[one.title] for one in best}
+    results = replays.results(ranked, editors)
+    for key, typed in run.typed.items():
+        if titles[key] in ranked and typed.seconds:
+            wait = 1000 * median(typed.seconds)
+            own: Editor = (MEASURED, wait, headline._replace(latency_ms=wait))
+            results += replays.results({titles[key]: typed.answers}, [own])
+    # The longest of the texts that every model was asked about, by the best model that has its session.
+    rank = {
+        name: (all(name in one for one in answers.values()), len(one.tokens)) for name, one in replays.texts.items()
+    }
+    longest = max(rank, key=rank.__getitem__)
+    sessions = (
+        (title, replay(replays.texts[longest], one.get(longest, {}), headline)) for title, one in ranked.items()
     )
-
-
-def _counts(sessions: Iterable[TypedSession]) -> dict[str, float]:
-    """Return requests, suggestions shown, and their outcomes, for each 100 characters."""
-    total: Counter[str] = Counter()
-    for one in sessions:
-        total += Counter(characters=one.characters, requests=one.requests, shown=one.shown) + one.outcomes
-    return {name: 100 * total[name] / total["characters"] for name in COUNTS}
+    title, example = next(((title, session.parts) for title, session in sessions if session is not None), ("", ()))
+    return TypingSummary(
+        version=TYPING_VERSION, policy=policies[0], problems=len(rank), results=tuple(results),
+        floors=tuple(replays.floors((policies[0], 0, headline))), example_title=f"{longest} with {title}",
+        example=example, warnings=tuple(_order_changes(results, policies)),
+    )  # fmt: skip
 
 
 class _Replays:
-    """Replays of the answers of models under several policies, of which the first is the headline's."""
+    """Replays of the sessions of some problems."""
 
-    def __init__(self, problems: Sequence[Problem], answers: Sequence[Answers], seed: int) -> None:
-        self._problems = {problem.id: problem for problem in problems}
+    def __init__(self, problems: Sequence[Problem], seed: int) -> None:
+        self._problems = problems
         self._seed = seed
         self.texts = {problem.id: TypedText(problem.caret.prefix, problem.reference) for problem in problems}
-        complete = {name: sum(len(self.sessions(one, rules)) for one in answers) for name, rules in POLICIES.items()}
-        # A run that asks at starts of lines has a few sessions of one line that are complete under the other policies.
-        most = max(complete.values())
-        self.policies = {name: rules for name, rules in POLICIES.items() if complete[name] > most / 2}
-        # The longest of the texts that every model was asked about.
-        rank = {name: (all(name in one for one in answers), len(text.tokens)) for name, text in self.texts.items()}
-        self.example = max(rank, key=rank.__getitem__)
 
-    def sessions(self, answers: Answers, policy: TypingPolicy) -> dict[str, TypedSession]:
-        """Return the complete sessions by problem."""
-        replays = {name: replay(text, answers.get(name, {}), policy) for name, text in self.texts.items()}
-        return {name: session for name, session in replays.items() if session is not None}
+    def results(self, answers: Mapping[str, Answers], editors: Sequence[Editor]) -> list[TypedResult]:
+        """Return the result of each model that has complete sessions in each editor."""
+        rows = [
+            {"title": title, "rule": rule, "value": float(value), "cluster": one.cluster,
+             "overlap_group": one.overlap_group, **session.numbers}
+            for title, own in answers.items()
+            for rule, value, policy in editors
+            for one in self._problems
+            if (session := replay(self.texts[one.id], own.get(one.id, {}), policy)) is not None
+        ]  # fmt: skip
+        if not rows:
+            return []
+        frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(**_SHARES)
+        groups = frame.group_by("title", "rule", "value", maintain_order=True)
+        return [
+            self._result(group, sum(name in answers[group["title"][0]] for name in self.texts)) for _, group in groups
+        ]
 
-    def model(
-        self, title: str, answers: Answers, latency_ms: float | None, *, floor: bool = False
-    ) -> TypedModel | None:
-        """Return the numbers of one model, or of a floor, without a latency; None without a complete session."""
-        headline = next(iter(self.policies.values()))
-        sessions = self.sessions(answers, headline)
-        if not sessions:
-            return None
-        late = self.sessions(answers, headline._replace(latency_ms=latency_ms or 0.0))
-        spared = sum(one.keys_alone - one.keys for one in sessions.values())
-        shown = sum(one.shown for one in sessions.values())
-        return TypedModel(
-            title=title,
-            floor=floor,
-            sessions=len(sessions),
-            incomplete=sum(name in answers for name in self.texts) - len(sessions),
-            saved=self._mean({name: one.saved for name, one in sessions.items()}),
-            beyond_words=self._mean({name: one.saved_beyond_words for name, one in sessions.items()}),
-            counts=_counts(sessions.values()) | {"unseen": _counts(late.values())["unseen"]},
-            reading_ms=KEY_MS * spared / shown if shown else None,
-            latency_ms=latency_ms,
-            by_policy={name: self._point(answers, policy)[1] for name, policy in self.policies.items()},
-            by_latency=tuple(
-                (wait, self._point(answers, headline._replace(latency_ms=wait))[1]) for wait in LATENCIES_MS
-            ),
-            by_shown=tuple(self._point(answers, headline._replace(least_shown=least)) for least in LEAST_SHOWN),
-            example=tuple(sessions[self.example].parts) if self.example in sessions and not floor else (),
-        )
-
-    def _point(self, answers: Answers, policy: TypingPolicy) -> tuple[float, float]:
-        """Return suggestions shown for each 100 characters, and the mean of keys saved beyond words."""
-        sessions = self.sessions(answers, policy).values()
-        return _counts(sessions)["shown"], fmean(one.saved_beyond_words for one in sessions)
-
-    def _mean(self, values: Mapping[str, float]) -> ReportedNumber:
-        chosen = [self._problems[name] for name in values]
-        interval = bootstrap_mean(
-            [*values.values()], seed=self._seed, clusters=[one.cluster for one in chosen],
-            overlap_groups=[one.overlap_group for one in chosen],
+    def _result(self, rows: pl.DataFrame, begun: int) -> TypedResult:
+        """Return the result of the sessions of one model in one editor, of those that it has begun."""
+        clusters, overlap_groups = rows["cluster"].to_list(), rows["overlap_group"].to_list()
+        shares = {}
+        for name in ("saved", "beyond_words", "by_words"):
+            values = rows[f"{name}_share"].to_list()
+            interval = bootstrap_mean(values, seed=self._seed, clusters=clusters, overlap_groups=overlap_groups)
+            shares[name] = ReportedNumber.from_interval(interval, fmean(values), len(values))
+        total = rows.select("characters", "saved", *COUNTS, "unseen").sum().row(0, named=True)
+        characters, saved = total.pop("characters"), total.pop("saved")
+        return TypedResult(
+            **rows.select("title", "rule", "value").row(0, named=True), **shares, sessions=len(rows),
+            incomplete=begun - len(rows), counts={name: 100 * total[name] / characters for name in total},
+            reading_ms=KEY_MS * saved / total["shown"] if total["shown"] else None,
         )  # fmt: skip
-        return ReportedNumber.from_interval(interval, fmean(values.values()), len(values))
 
-    def floors(self) -> Iterator[TypedModel]:
+    def floors(self, editor: Editor) -> Iterator[TypedResult]:
         """Yield the floors: copying from the file, nothing, and the editor's own completion of words."""
-        for title, answer in (("copy-context", copied_suggestion), ("empty", lambda _: "")):
-            answers = {
+        answers: dict[str, Answers] = {
+            title: {
                 name: {at: answer(text.prefix + text.reference[:at]) for at in text.tokens}
                 for name, text in self.texts.items()
             }
-            if (floor := self.model(title, answers, None, floor=True)) is not None:
-                yield floor
-        if floor is not None:
-            typed = {name: text for name, text in self.texts.items() if text.keys[-1]}
-            shares = {name: text.word_keys(0, len(text.reference)) / text.keys[-1] for name, text in typed.items()}
-            yield floor.model_copy(update={"title": "words", "saved": self._mean(shares), "counts": {}})
+            for title, answer in (("copy-context", copied_suggestion), ("empty", lambda _: ""))
+        }
+        copied, empty = self.results(answers, [editor])
+        yield from (copied, empty, empty.model_copy(update={"title": "words", "saved": empty.by_words, "counts": {}}))
 
 
-def _order_changes(models: Sequence[TypedModel]) -> Iterator[str]:
+def _order_changes(results: Sequence[TypedResult], policies: Sequence[str]) -> Iterator[str]:
     """Yield a warning for each policy under which models change places."""
-    headline, *others = models[0].by_policy if models else [""]
+    headline, *others = policies
+    saved = {(one.rule, one.title): one.beyond_words.value for one in results}
+    titles = dict.fromkeys(one.title for one in results)
     for name in others:
         pairs = [
-            f"{first.title} and {second.title}"
-            for first, second in combinations(models, 2)
-            if (first.by_policy[headline] - second.by_policy[headline])
-            * (first.by_policy[name] - second.by_policy[name]) < 0
-        ]  # fmt: skip
+            f"{first} and {second}"
+            for first, second in combinations(titles, 2)
+            if saved[headline, first] > saved[headline, second] and saved[name, first] < saved[name, second]
+        ]
         if pairs:
             yield (
                 f"typing: under the policy {name} in place of {headline}, models change places: {', '.join(pairs)}; "

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from caretbench.reports.charts import (
-    Spec,
-    field,
-    finished_spec,
-    layer,
-    layered,
-    model_colour,
-    points_with_intervals,
-    share_axis,
-    tooltips,
-)
+from caretbench.reports.charts import Spec, field, finished_spec, layer, layered, model_colour, share_axis
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.typing_results import COUNTS, Curve, TypedModel, typing_summary
+from caretbench.reports.results.typing_results import (
+    COUNTS,
+    LATENCY,
+    LEAST_SHOWN,
+    MEASURED,
+    TypedResult,
+    typing_summary,
+)
 from caretbench.reports.section import Chart, Line, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary, headline_columns
 from caretbench.reports.tables import FieldValues, ReportTable, digits_field, rate_field, table_of, title_field
@@ -50,79 +47,65 @@ class TypingSection(Section):
             return
         heads = ("Model", "Sessions", "Incomplete", "Keys saved beyond words", "Keys saved", "Requests", "Shown",
                  "Accepted", "Wrong", "Too short", "Unseen", "Milliseconds")  # fmt: skip
+        late = {one.title: one.counts["unseen"] for one in typing.under(MEASURED)}
         rows: list[FieldValues] = [
             (
-                title_field(one.title, baseline=one.floor), one.sessions, one.incomplete,
+                title_field(one.title, baseline=one in typing.floors), one.sessions, one.incomplete,
                 rate_field(one.beyond_words), rate_field(one.saved),
-                *(digits_field(one.counts.get(name), ".1f") for name in COUNTS), digits_field(one.reading_ms, ".0f"),
+                *(digits_field(one.counts.get(name), ".1f") for name in COUNTS),
+                digits_field(late.get(one.title, one.counts.get("unseen")), ".1f"), digits_field(one.reading_ms, ".0f"),
             )
-            for one in typing.models
+            for one in (*typing.under(typing.policy), *typing.floors)
         ]  # fmt: skip
         title = f"Simulated typing sessions ({typing.version}, policy {typing.policy})"
         yield table_of(title, heads, rows, _CAPTION)
 
     def lines(self, summary: Summary) -> Iterator[Line]:
         """Yield the keys saved of each model."""
-        for one in summary.typing.models if summary.typing else ():
+        typing = summary.typing
+        for one in (*typing.under(typing.policy), *typing.floors) if typing else ():
             common = {"scope": "typing", "model": one.title}
             for metric, number in (("keys_saved_beyond_words", one.beyond_words), ("keys_saved", one.saved)):
                 yield common | {"metric": metric} | number.numbers()
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return the tables, the charts, and one session of the best model."""
-        typing = shown.summary.typing
+        summary, typing = shown.summary, shown.summary.typing
         if typing is None:
             return []
-        models = [one for one in typing.models if not one.floor]
-        medians = [{"model": one.title, "x": one.latency_ms} for one in models if one.latency_ms is not None]
-        latency = _curves(
-            {one.title: one.by_latency for one in models}, "Latency in milliseconds; vertical: the measured median",
-            medians,
-        )  # fmt: skip
-        shorter = _curves({one.title: one.by_shown for one in models}, "Suggestions shown per 100 characters")
-        charts = [
-            Chart("typing-passes", "Keys saved beside pass@1 (simulated)", _beside_passes(shown.summary, models)),
-            Chart("typing-latency", "Keys saved over latency (simulated)", latency),
-            Chart("typing-shown", "Keys saved where short suggestions are hidden (simulated)", shorter),
-        ]
-        blocks = [PageBlock(tables=[*self.tables(shown.summary)]), PageBlock(charts=charts)]
-        example = next((one for one in models if one.example), None)
-        if example is not None:
-            note = "Green: accepted. Crossed out: shown and wrong. The rest is typed."
-            title = f"{typing.example_problem} with {example.title} (simulated)"
-            blocks.append(PageBlock(title=title, notes=[note], coloured=example.example, folded=True))
-        return blocks
+        ours = headline_columns(summary.columns, summary.manifest.get("profile"), summary.manifest.get("policy"))
+        rates = {column.title: rate.value for column in ours if (rate := column.leading_of(column.overall).get(1))}
+        models = typing.under(typing.policy)
+        passes = [_point(one, rates[one.title]) for one in models if one.title in rates]
+        waits, medians = ([_point(one, one.value) for one in typing.under(rule)] for rule in (LATENCY, MEASURED))
+        lengths = [_point(one, one.counts["shown"]) for one in typing.under(LEAST_SHOWN)]
+        colour = model_colour([one.title for one in models])
+        wait_axis = {"title": "Latency in milliseconds; vertical: the measured median"}
+        shown_axis = {"title": "Suggestions shown per 100 characters"}
+        specs = {
+            "beside pass@1": _chart(passes, share_axis("pass@1"), colour),
+            "over latency": _chart(waits, wait_axis, colour, medians),
+            "where short suggestions are hidden": _chart(lengths, shown_axis, colour),
+        }
+        charts = [Chart(f"typing-{title}", f"Keys saved {title} (simulated)", spec) for title, spec in specs.items()]
+        title = f"{typing.example_title} (simulated)"
+        note = "Green: accepted. Crossed out: shown and wrong. The rest is typed."
+        example = PageBlock(title=title, notes=[note], coloured=typing.example, folded=True)
+        return [PageBlock(tables=[*self.tables(summary)]), PageBlock(charts=charts), example]
 
 
-def _beside_passes(summary: Summary, models: Sequence[TypedModel]) -> Spec | None:
-    """Return a point for each model with pass@1; None without any."""
-    ours = headline_columns(summary.columns, summary.manifest.get("profile"), summary.manifest.get("policy"))
-    rates = {column.title: column.leading_of(column.overall).get(1) for column in ours}
-    rows = [
-        {"model": one.title, "rate": rate.value, "saved": one.beyond_words.value, "low": one.beyond_words.low,
-         "high": one.beyond_words.high}
-        for one in models
-        if (rate := rates.get(one.title)) is not None
-    ]  # fmt: skip
+def _point(one: TypedResult, x: float) -> Spec:
+    saved = one.beyond_words
+    return {"model": one.title, "x": x, "saved": saved.value, "low": saved.low, "high": saved.high}
+
+
+def _chart(rows: Sequence[Spec], axis: Spec, colour: Spec, medians: Sequence[Spec] = ()) -> Spec | None:
+    """Return a line of points with intervals for each model, and a rule at each median; None without points."""
     if not rows:
         return None
-    base = {"y": field("rate:Q", **share_axis("pass@1")), "tooltip": tooltips({"model": "N"}, ("saved", "rate"))}
-    colour = model_colour([one.title for one in models])
-    points = points_with_intervals(rows, base, field("saved:Q", **share_axis(_SAVED)), colour)
-    return finished_spec(points, 220, "pass@1 and keys saved")
-
-
-def _curves(
-    curves: Mapping[str, Curve], title: str,
-    medians: Sequence[Mapping[str, object]] = (),
-) -> Spec:  # fmt: skip
-    """Return a line for each model, and a vertical rule at each median."""
-    rows = [{"model": model, "x": x, "saved": saved} for model, points in curves.items() for x, saved in points]
-    colour = model_colour([*curves])
-    place = {"x": field("x:Q", title=title), "color": colour}
+    place = {"x": field("x:Q", **axis), "color": colour}
     line = layer("line", {**place, "y": field("saved:Q", **share_axis(_SAVED))}, point=True)
-    chart = layered(rows, line)
+    chart = layered(rows, line, layer("rule", {**place, "y": field("low:Q"), "y2": {"field": "high"}}, opacity=0.4))
     if medians:
-        rule = layer("rule", place, strokeDash=[4, 4])
-        chart["layer"].append({"data": {"values": list(medians)}, **rule})
-    return finished_spec(chart, 220, title)
+        chart["layer"].append({"data": {"values": medians}, **layer("rule", place, strokeDash=[4, 4])})
+    return finished_spec(chart, 220, axis["title"])
