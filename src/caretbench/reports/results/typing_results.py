@@ -102,19 +102,14 @@ def typing_summary(run: LoadedRun, seed: int) -> TypingSummary | None:
             wait = 1000 * median(typed.seconds)
             own: Editor = (MEASURED, wait, headline._replace(latency_ms=wait))
             results += replays.results({titles[key]: typed.answers}, [own])
-    # The longest of the texts that every model was asked about, by the best model that has its session.
-    rank = {
-        name: (all(name in one for one in answers.values()), len(one.tokens)) for name, one in replays.texts.items()
-    }
-    longest = max(rank, key=rank.__getitem__)
-    sessions = (
-        (title, replay(replays.texts[longest], one.get(longest, {}), headline)) for title, one in ranked.items()
-    )
-    title, example = next(((title, session.parts) for title, session in sessions if session is not None), ("", ()))
+    title, own_answers = next(iter(ranked.items()))
+    replayed = {name: replay(one, own_answers.get(name, {}), headline) for name, one in replays.texts.items()}
+    parts = {name: session.parts for name, session in replayed.items() if session is not None}
+    longest = max(parts, key=lambda name: len(replays.texts[name].tokens))
     return TypingSummary(
-        version=TYPING_VERSION, policy=policies[0], problems=len(rank), results=tuple(results),
+        version=TYPING_VERSION, policy=policies[0], problems=len(replays.texts), results=tuple(results),
         floors=tuple(replays.floors((policies[0], 0, headline))), example_title=f"{longest} with {title}",
-        example=example, warnings=tuple(_order_changes(results, policies)),
+        example=parts[longest], warnings=tuple(_order_changes(results, policies)),
     )  # fmt: skip
 
 
