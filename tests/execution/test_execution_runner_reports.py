@@ -82,11 +82,15 @@ def test_any_bytes_give_tests_or_a_complaint(data: bytes) -> None:
 def test_a_report_may_stand_in_a_name_space_and_say_more_in_attributes() -> None:
     data = (
         b'<t:testsuites xmlns:t="urn:x"><t:testsuite><t:testcase name="a"><t:failure>no</t:failure></t:testcase>'
-        b'<t:testcase name="b" status="run"/><t:testcase name="c" status="notrun"/><t:testcase name="d" status="fail"/>'
+        b'<t:testcase name="b" status="run"/><t:testcase name="c" status="notrun"/><t:testcase name="d" status="fail">'
+        b'<t:failure message="no">why</t:failure></t:testcase>'
         b'<t:testcase name="e" status="disabled"><t:skipped/></t:testcase></t:testsuite></t:testsuites>'
     )
-    outcomes = [(test.name, test.outcome) for test in parse_report(data)]
-    assert outcomes == [("a", "failed"), ("b", "passed"), ("c", "skipped"), ("d", "failed"), ("e", "skipped")]
+    outcomes = [(test.name, test.outcome, test.message) for test in parse_report(data)]
+    assert outcomes == [
+        ("a", "failed", "no"), ("b", "passed", ""), ("c", "skipped", ""), ("d", "failed", "no\nwhy"),
+        ("e", "skipped", ""),
+    ]  # fmt: skip
 
 
 def test_tests_are_counted_and_found_by_name() -> None:
@@ -149,10 +153,10 @@ JEST = b"""{"numTotalTests":3,"success":false,"testResults":[
 
 
 def test_a_report_of_jest_is_read() -> None:
-    data = JEST.replace(b"\n", b"")
+    data = JEST.replace(b"\n", b"").replace(b"expected 1", b"expected \\ud83d")
     assert parse_report(data) == parse_jest_results(data) == [
         TestOutcome(name="test/a.test.js::list is empty", outcome="passed", seconds=1.5),
-        TestOutcome(name="test/a.test.js::list fails", outcome="failed", message="expected 1"),
+        TestOutcome(name="test/a.test.js::list fails", outcome="failed", message="expected ?"),
         TestOutcome(name="test/a.test.js::later", outcome="skipped"),
         TestOutcome(name="b.test.js", outcome="error", message="Cannot find module"),
     ]  # fmt: skip

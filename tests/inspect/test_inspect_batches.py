@@ -39,11 +39,12 @@ def texts(outcomes: list[ModelAnswer | ModelFailure]) -> dict[str, str | None]:
 @pytest.mark.parametrize("spec", SPECS)
 def test_answers_come_by_one_batch_and_what_expires_fails(spec: str, tmp_path: Path) -> None:
     with (
-        BatchServer(lambda text: None if text == "2" else f"<{text}>") as server,
+        BatchServer(lambda text: None if text == "2" else f"<{text}\u2028>") as server,
         client(spec, server, tmp_path) as own,
     ):
+        server.filtered = "<1\u2028>"
         found = list(own.submit(iter(REQUESTS)))
-        assert texts(found) == {"p0": "<0>", "p1": "<1>", "p2": "timeout", "p3": "<3>"}
+        assert texts(found) == {"p0": "<0\u2028>", "p1": "refused", "p2": "timeout", "p3": "<3\u2028>"}
         first = next(one for one in found if isinstance(one, ModelAnswer))
         assert first.usage is not None
         assert (first.usage.input_tokens, first.usage.output_tokens, first.served_by) == (7, 3, "m-1")

@@ -104,6 +104,10 @@ def test_what_the_program_writes(program: Program) -> None:
     assert (output.usage.input_tokens, output.usage.output_tokens) == (7, 2)
 
 
+def test_half_a_surrogate_pair_stays(program: Program) -> None:
+    assert ask(program("print(json.dumps({'text': 'a\\ud83d'}))")).completion == "a\ud83d"
+
+
 def test_several_texts(program: Program) -> None:
     api = program("n = json.load(sys.stdin)['samples']\nprint(json.dumps({'texts': ['a', 'b', 'c'][:n]}))")
     assert [choice.message.text for choice in ask(api, num_choices=3).choices] == ["a", "b", "c"]

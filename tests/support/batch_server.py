@@ -21,6 +21,8 @@ class BatchServer:
         self.answer, self.polls, self.drop = answer, polls, drop
         self.batches: dict[str, dict[str, Any]] = {}
         self.files: dict[str, bytes] = {}
+        self.filtered = ""
+        """Text that the provider's filter cut off."""
         self.refused = 1
         """Number of questions that get status 503."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -48,18 +50,20 @@ class BatchServer:
             text = self.answer(body["messages"][-1]["content"])
             if openai and text is not None:
                 usage = {"prompt_tokens": 7, "completion_tokens": 3}
-                choices = [{"message": {"content": text}, "finish_reason": "stop"}]
+                reason = "content_filter" if text == self.filtered else "stop"
+                choices = [{"message": {"content": text}, "finish_reason": reason}]
                 found = {"response": {"status_code": 200, "body": {"choices": choices, "usage": usage, "model": "m-1"}}}
             elif openai:
                 found = {"response": None, "error": {"code": "batch_expired", "message": "it expired"}}
             elif text is not None:
                 content = [{"type": "text", "text": text}]
+                reason = "refusal" if text == self.filtered else "max_tokens"
                 usage = {"input_tokens": 5, "cache_read_input_tokens": 2, "output_tokens": 3}
-                message = {"content": content, "stop_reason": "max_tokens", "usage": usage, "model": "m-1"}
+                message = {"content": content, "stop_reason": reason, "usage": usage, "model": "m-1"}
                 found = {"result": {"type": "succeeded", "message": message}}
             else:
                 found = {"result": {"type": "expired"}}
-            lines.append(json.dumps({"custom_id": one["custom_id"], **found}))
+            lines.append(json.dumps({"custom_id": one["custom_id"], **found}, ensure_ascii=False))
         return "\n".join(reversed(lines)) + "\n"
 
 

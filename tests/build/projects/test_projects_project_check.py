@@ -227,9 +227,10 @@ def with_failures(*names: str, passing: int = 3) -> Callable[[WorkspaceRequest],
     def answer(request: WorkspaceRequest) -> WorkspaceResult:
         excluded = json.loads(request.patch.get(".caretbench-tools/excluded.json", b"[]"))
         bad = [name for name in names if name not in excluded]
-        rows = [{"test": f"t{n}", "outcome": "passed", "message": ""} for n in range(passing)]
+        rows = [{"test": f"t{n}", "outcome": "passed", "message": "\ud83d"} for n in range(passing)]
         rows += [{"test": name, "outcome": "failed", "message": f"E   OSError: {name}"} for name in bad]
-        log = ResultFile(path=TEST_LOG, pattern=TEST_LOG, data="\n".join(map(json.dumps, rows)).encode())
+        lines = "\n".join([*map(json.dumps, rows), '{"test": "torn by a k'])
+        log = ResultFile(path=TEST_LOG, pattern=TEST_LOG, data=lines.encode())
         files = (log,) if TEST_LOG in request.results else ()
         tests = tuple(TestOutcome(name=f"j.{name}", outcome="failed") for name in bad[:1])  # it stops at the first
         tests = tests or tuple(TestOutcome(name=f"t{n}", outcome="passed") for n in range(passing))

@@ -38,6 +38,11 @@ def test_one_stratum_gives_the_p_value_of_all_divisions(seed: int) -> None:
     assert found.arrangements == math.comb(13, 6)
 
 
+def test_a_stratum_of_a_thousand_clusters_has_infinitely_many_divisions() -> None:
+    found = compare_groups(values(("a", [0.0, 1.0] * 300, [1.0] * 600), ("b", [1.0], [0.0])), seed=0)
+    assert (found.arrangements, found.decidable) == (math.inf, True)
+
+
 def test_strata_have_the_weights_of_mantel_and_haenszel() -> None:
     found = compare_groups(values(("a", [1.0, 1.0], [0.0, 1.0]), ("b", [0.0], [1.0, 0.0, 0.0])), seed=0)
     weights = 2 * 2 / 4, 1 * 3 / 4

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
@@ -12,6 +14,7 @@ from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.project_tools import runs_java_tests
 from caretbench.execution.workspaces.runner_reports import TestCounts, TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
+from caretbench.files import replace_surrogates
 from caretbench.projects.runner_options import (
     PARAMETERS,
     SELECTED_TESTS,
@@ -137,7 +140,11 @@ def with_test_log(request: WorkspaceRequest) -> WorkspaceRequest | None:
 def logged_tests(result: WorkspaceResult) -> tuple[TestOutcome, ...]:
     """Return the outcomes of a run with :func:`with_test_log`; empty if it logged none."""
     lines = (result.file(TEST_LOG) or b"").splitlines()
-    rows = [_LoggedTest.model_validate_json(line) for line in lines]
+    rows = []
+    for line in lines:
+        # A killed run leaves a torn line, and a message may have half a surrogate pair.
+        with contextlib.suppress(ValueError):
+            rows.append(_LoggedTest.model_validate(replace_surrogates(json.loads(line))))
     return tuple(
         TestOutcome(name=one.test, outcome=one.outcome, seconds=one.seconds, message=one.message, cpu_s=one.cpu_s)
         for one in rows

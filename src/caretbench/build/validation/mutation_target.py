@@ -18,10 +18,10 @@ from caretbench.syntax.parser import captures, encode, fault_count, matches, par
 class MutationTable(LanguageTable):
     """Texts and templates for mutants in one language; ``@`` in a template is the mutated expression.
 
-    ``containers`` are kinds of nodes that contain statements; nothing is inserted before the kinds in ``not_before``.
-    ``defaults`` are default values by type, ``default_value`` is for other types. ``wrong_values`` are templates of
-    wrong values by type, ``wrong_value`` is for other types. ``typed``: return values of unknown type are not changed.
-    ``never`` is a template of a false condition.
+    ``containers`` are kinds of nodes that contain statements; nothing is inserted before the kinds in
+    ``no_insertion_before``. ``default_values`` are default values by type, ``default_value`` is for other types.
+    ``wrong_values`` are templates of wrong values by type, ``wrong_value`` is for other types. ``typed``: return values
+    of unknown type are not changed.
     """
 
     throw: str
@@ -63,7 +63,7 @@ def mutation_table(language: str) -> MutationTable:
     """Return the table of a language.
 
     Raises:
-        KeyError: the language has none.
+        UsageError: the language has none.
     """
     table = read_table(language, "mutations", MutationTable)
     if table is None:

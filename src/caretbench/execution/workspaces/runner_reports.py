@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 from xml.parsers import expat
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import FrozenModel
@@ -118,7 +118,8 @@ class _Reader:
             self._outcome = _SAID.get(attributes.get("status", "").lower(), "passed")
         elif self._case is not None and tag in _OUTCOMES:
             outcome = _OUTCOMES[tag]
-            if _WEIGHT[outcome] > _WEIGHT[self._outcome]:
+            # CTest tells a failure twice: in an attribute of the test, and by this element, which has the message.
+            if _WEIGHT[outcome] > _WEIGHT[self._outcome] or (outcome == self._outcome and not self._message):
                 self._outcome, self._message = outcome, attributes.get("message", "")
                 self._text, self._kept = [], 0
 
@@ -254,23 +255,25 @@ def parse_jest_results(data: bytes) -> list[TestOutcome]:
     if len(data) > MAX_REPORT_BYTES:
         raise DataError(f"not a report of jest: larger than {MAX_REPORT_BYTES >> 20} MB")
     try:
-        report = _JestReport.model_validate_json(data)
-    except ValidationError:
+        # Failures that quote half an emoji have half a surrogate pair, which pydantic's reader refuses.
+        whole = json.dumps(json.loads(data), ensure_ascii=False).encode("utf-8", "replace")
+        report = _JestReport.model_validate_json(whole)
+    except (ValueError, RecursionError):  # a ValidationError is a ValueError
         raise DataError("not a report of jest") from None
     outcomes: list[TestOutcome] = []
     for file in report.testResults:
-        path = _text(file.name).removeprefix(f"{WORK}/")
+        path = file.name.removeprefix(f"{WORK}/")
         outcomes += [
             TestOutcome(
-                name=f"{path}::{_text(test.fullName)}",
+                name=f"{path}::{test.fullName}",
                 outcome=_JEST.get(test.status, "skipped"),
                 seconds=report_seconds(str((test.duration or 0) / 1000)),
-                message="\n".join(map(_text, test.failureMessages))[:MESSAGE_CHARACTERS],
+                message="\n".join(test.failureMessages)[:MESSAGE_CHARACTERS],
             )
             for test in file.assertionResults
         ]
         if file.status == "failed" and not any(test.status == "failed" for test in file.assertionResults):
-            outcomes.append(TestOutcome(name=path, outcome="error", message=_text(file.message)[:MESSAGE_CHARACTERS]))
+            outcomes.append(TestOutcome(name=path, outcome="error", message=file.message[:MESSAGE_CHARACTERS]))
     if len(outcomes) > MAX_TESTS:
         raise DataError(f"not a report of jest: it holds more than {MAX_TESTS} tests")
     return outcomes

@@ -31,6 +31,7 @@ _MAX_REQUESTS: Final = 10_000
 _NO_TEMPERATURE: Final = re.compile(r"openai/(?:o\d|gpt-5)")
 _ENDS: Final = frozenset({"completed", "failed", "expired", "cancelled", "ended"})
 _FINISH: Final = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}
+_REFUSALS: Final = frozenset({"content_filter", "refusal"})
 
 
 class StoredBatch(Row):
@@ -52,7 +53,9 @@ class _Sample(NamedTuple):
     def failure(self, kind: Any, message: str) -> ModelFailure:
         return ModelFailure(request_id=self.request.id, samples=(self.sample,), kind=kind, message=redact(message))
 
-    def answer(self, text: str | None, finish: Any, model: Any, usage: Usage) -> ModelAnswer:
+    def answer(self, text: str | None, finish: Any, model: Any, usage: Usage) -> ModelAnswer | ModelFailure:
+        if finish in _REFUSALS:  # as single requests count it: no completion
+            return self.failure("refused", f"the provider's content filter: {text or ''}".rstrip(": "))
         own = {"request_id": self.request.id, "sample": self.sample, "finish_reason": _FINISH.get(finish, finish)}
         return ModelAnswer.model_validate({**own, "text": text, "served_by": model, "usage": usage})
 
@@ -178,7 +181,8 @@ class BatchClient(AbstractContextManager["BatchClient"]):
         files = (state.get(name) for name in ("output_file_id", "error_file_id"))
         places = [f"/files/{file}/content" for file in files if file] or [*filter(None, [state.get("results_url")])]
         for place in places:
-            for line in self._call("GET", str(place)).text.splitlines():
+            # Not `splitlines`: JSON may have U+2028 and U+0085 in a text, and they are no ends of a line.
+            for line in self._call("GET", str(place)).content.split(b"\n"):
                 entry = json.loads(line) if line.strip() else {}
                 if one := waiting.pop(str(entry.get("custom_id")), None):
                     yield _openai(one, entry) if self._is_openai else _anthropic(one, entry["result"])

@@ -22,6 +22,7 @@ from inspect_ai.model import ChatMessage, GenerateConfig, ModelCall, ModelOutput
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from caretbench.errors import MachineError, UsageError
+from caretbench.files import describe_validation_error
 from caretbench.inspect.client.provider_errors import ProviderError
 from caretbench.inspect.providers.base import FILL_FIELDS, FINISH_REASONS, SingleTryAPI, chat_choice, parse_prompt
 from caretbench.inspect.providers.endpoint_shapes import StopReason
@@ -254,13 +255,12 @@ class CommandAPI(SingleTryAPI):
     def _answer(self, written: bytes, count: int) -> tuple[_Answer, list[str]]:
         name = self.argv[0]
         try:
-            answer = _Answer.model_validate_json(written)
-        except ValidationError as error:
-            fault = error.errors()[0]
-            where = ".".join(map(str, fault["loc"]))
+            # Not by pydantic's reader: a model that is cut off in mid-character leaves half a surrogate pair.
+            answer = _Answer.model_validate(json.loads(written))
+        except (ValueError, RecursionError) as error:
+            said = describe_validation_error(error) if isinstance(error, ValidationError) else error
             raise ProviderError(
-                f"{name} did not write one JSON object with `text` or `texts`: "
-                f"{where + ': ' if where else ''}{fault['msg']}; it wrote {written[:80]!r}"
+                f"{name} did not write one JSON object with `text` or `texts`: {said}; it wrote {written[:80]!r}"
             ) from None
         if answer.error is not None:
             raise ProviderError(f"{name} reports an error: {answer.error}")

@@ -17,6 +17,8 @@ from caretbench.metrics.intervals import CONFIDENCE, MIN_CLUSTERS, RESAMPLES, Fl
 from caretbench.metrics.paired import Comparison, holm
 
 _NORMAL = NormalDist()
+_Z = _NORMAL.inv_cdf(0.5 + CONFIDENCE / 2)
+_MANY = 10**300
 
 
 def part_contrast(differences: Sequence[float] | Floats, inside: Sequence[bool], clusters: Sequence[str]) -> Comparison:
@@ -130,7 +132,7 @@ def normal_comparison(difference: float, error: float, *, n: int, groups: int) -
     if error <= 0:
         interval = Interval(difference, difference, "constant", "the difference has no spread")
         return Comparison(difference, interval, 1.0, "jackknife", n, groups, distinguishable=False)
-    half = _NORMAL.inv_cdf(0.5 + CONFIDENCE / 2) * error
+    half = _Z * error
     warning = f"only {groups} clusters: the interval may be too narrow" if groups < MIN_CLUSTERS else None
     p_value = min(1.0, 2 * _NORMAL.cdf(-abs(difference) / error))
     interval = Interval(difference - half, difference + half, "jackknife", warning)
@@ -146,10 +148,7 @@ def smallest_effect(error: float, power: float = 0.8) -> float:
         error: Standard error of the difference.
         power: Probability to find it.
     """
-    return (_NORMAL.inv_cdf(0.5 + CONFIDENCE / 2) + _NORMAL.inv_cdf(power)) * error
-
-
-_Z = 1.959963984540054
+    return (_Z + _NORMAL.inv_cdf(power)) * error
 
 
 class GroupedValue(NamedTuple):
@@ -222,8 +221,9 @@ def compare_groups(values: Sequence[GroupedValue], *, seed: int) -> GroupDiffere
         levels, counts = np.unique(stratum.values, return_counts=True)
         chosen = generator.multivariate_hypergeometric(counts, stratum.first, size=RESAMPLES)
         drawn += stratum.weight * stratum.difference(chosen @ levels)
-        # The product overflows to infinity, which is as good as many.
-        arrangements = min(arrangements * math.comb(len(stratum.values), stratum.first), math.inf)
+        # A stratum of 1,030 clusters has more divisions than a float can hold: infinity is as good as many.
+        divisions = math.comb(len(stratum.values), stratum.first)
+        arrangements *= divisions if divisions < _MANY else math.inf
     difference, drawn = observed / total, drawn / total
     # Equal sums differ in their last digits by the order of adding.
     extreme = int((np.abs(drawn) >= abs(difference) - 1e-9).sum())
