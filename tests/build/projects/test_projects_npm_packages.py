@@ -118,6 +118,19 @@ def test_a_smaller_setup_keeps_what_scripts_sources_and_compilers_name(tmp_path:
     assert "npm pkg delete 'devDependencies[parcel]' && npm install" in command
     named = {**files, "scripts/build.js": "require('parcel')"}
     assert smaller_install_command(snapshot(tmp_path / "b", named)) is None
+    manifest["scripts"] = {"test": "npm run build && uvu -r ts-node/register test", "build": "parcel build demo"}
+    built = snapshot(tmp_path / "c", {**files, "package.json": json.dumps(manifest)})
+    assert smaller_install_command(built) is None, "the tests build with it"
+
+
+def test_a_setup_that_fails_is_tried_without_packages_that_no_test_needs(tmp_path: Path) -> None:
+    project = snapshot(tmp_path, package({"kept": "^2"}, {"readme-tests": "^2"}))
+    first = next_setup((), project, ["javascript"])
+    assert first is not None
+    fault = "setup 'npm install': An unknown git error occurred / ls-remote ssh://git@github.com/a/b.git"
+    second = next_setup([first._replace(fault=fault)], project, ["javascript"])
+    assert second is not None
+    assert "npm pkg delete 'devDependencies[readme-tests]'" in str(second.command)
 
 
 def test_a_setup_that_is_too_large_names_a_smaller_one(tmp_path: Path) -> None:

@@ -292,7 +292,8 @@ def smaller_install_command(snapshot: Snapshot) -> str | None:
     Packages of TypeScript and Babel are kept: compilers find them without a name.
     """
     script = test_script(snapshot)
-    texts = [script.line] if script is not None else []
+    # deepmerge's tests run `npm run build`, which starts rollup.
+    texts = [script.line, *script.programs] if script is not None else []
     texts += [
         snapshot.read(path).decode("utf-8", "replace") for path in snapshot.entries if _names_packages(path, snapshot)
     ]
