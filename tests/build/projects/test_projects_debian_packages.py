@@ -1,5 +1,6 @@
 """Debian packages of C and C++ libraries that a build lacks."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from caretbench.build.projects.project_check import check_project
 from caretbench.build.projects.setup import cmake_project, debian_packages
 from caretbench.build.projects.setup.command_detection import project_checks
 from caretbench.build.projects.setup.debian_packages import DebianArchive
-from caretbench.build.projects.setup.project_setup import SetupStep, next_setup, with_setup_hint
+from caretbench.build.projects.setup.project_setup import SetupStep, next_setup, setup_command, with_setup_hint
 from caretbench.execution.execution_types import CapturedOutput, Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
@@ -152,3 +153,18 @@ def test_packages_of_missing_libraries_are_unpacked_into_the_project(
     files = {"CMakeLists.txt": "enable_testing()\n", ".deps/debian/usr/include/g.h": ""}
     [check] = project_checks(snapshot(tmp_path / "b", files), ["cpp"])
     assert check.check.environment["CMAKE_PREFIX_PATH"] == "/tmp/work/.deps/debian/usr"
+
+
+@pytest.mark.skipif(shutil.which("ruby") is None, reason="ruby is not installed")
+def test_gems_that_ruby_lacks_come_from_debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+    archive = DebianArchive("http://deb.example.org/ruby-tills_1_all.deb", "ruby-tills_1_all.deb", "0" * 64)
+    monkeypatch.setattr(debian_packages, "available_packages", lambda: {"ruby-json", "ruby-small-tills", "ruby-tills"})
+    monkeypatch.setattr(debian_packages, "_libraries_archives", lambda names: asked.append(names) or (archive,))
+    required = "require 'json'\nrequire 'small_tills'\nrequire \"tills/core\"\nrequire 'shop/cart'\nrequire 'gone'\n"
+    files = {"lib/shop.rb": required, "lib/shop/cart.rb": "", "spec/shop_spec.rb": ""}
+    command = setup_command(snapshot(tmp_path, files), ["ruby"])
+    assert asked == [("ruby-small-tills", "ruby-tills")]
+    assert command is not None
+    assert command.startswith("{ ( mkdir -p .deps/debian && ( cd .deps/debian && python3 -c ")
+    assert command.endswith("; rm -rf .deps/debian; }"), "tests run without them where nothing can be fetched"

@@ -1,4 +1,4 @@
-"""Debian's packages: those that apt knows, and those of the C and C++ libraries that a build says it lacks."""
+"""Debian's packages: those that apt knows, of jars, of gems, and of C++ libraries that a build says it lacks."""
 
 from __future__ import annotations
 
@@ -158,6 +158,29 @@ def jars_command(archives: Sequence[DebianArchive], folder: str) -> str:
     """Return the command that puts the jars of packages into a folder."""
     jars = f"find {LIBRARIES}/usr/share -name '*.jar' -type f -exec cp -t {folder} {{}} +"
     return f"{_unpacking(archives, LIBRARIES)} && {jars} && rm -r {LIBRARIES}"
+
+
+_ABSENT_GEMS: Final = (
+    "puts ARGV.reject { |n| ($:.resolve_feature_path(n) rescue nil) || Gem::Specification.find_by_path(n) }"
+)
+
+
+def gems_command(names: Collection[str], folder: str) -> str | None:
+    """Return the command that puts Debian's packages of gems into a folder; ``names`` are those that files require.
+
+    None if Ruby has all of them, or apt knows no package of another. It succeeds where nothing can be fetched.
+    """
+    absent = _printed("ruby", "-e", _ABSENT_GEMS, *names).split() if names else []
+    plain = (re.sub(r"[/_]", "-", part) for name in absent for part in (name, name.partition("/")[0]))
+    archives = _libraries_archives(
+        tuple({f"ruby-{one}": None for one in plain if f"ruby-{one}" in available_packages()})
+    )
+    if not archives:
+        return None
+    places = ("lib/ruby/vendor_ruby", "lib/*/ruby/vendor_ruby/*", "share/rubygems-integration/all/gems/*/lib")
+    listed = " ".join(f"{LIBRARIES}/usr/{place}" for place in places)
+    copied = f'for one in {listed}; do [ ! -d "$one" ] || cp -r "$one/." {folder}; done'
+    return f"{{ ( {_unpacking(archives, LIBRARIES)} && mkdir -p {folder} && {copied} ); rm -rf {LIBRARIES}; }}"
 
 
 @cache

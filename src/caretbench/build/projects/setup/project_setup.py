@@ -201,7 +201,7 @@ def _parts(snapshot: Snapshot, languages: Collection[str], checks: Sequence[Chec
     if "java" in languages:
         parts.append(java_project.install_command(snapshot))
     if "ruby" in languages:
-        parts.append(ruby_gems.stand_ins_command(snapshot))
+        parts.append(ruby_gems.install_command(snapshot))
     if "go" in languages:
         parts.append(go_and_rust.go_command(snapshot))
     if "rust" in languages:

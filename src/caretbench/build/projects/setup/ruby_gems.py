@@ -1,14 +1,17 @@
-"""Stand-ins for gems of a Ruby project's tests that only measure, report or debug, where they are not installed."""
+"""Gems that a Ruby project requires and Ruby lacks: Debian's, and stand-ins for those that only measure or debug."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
+from caretbench.build.projects.setup.debian_packages import gems_command
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 
 _REQUIRED: Final = re.compile(rb"^[ \t]*require[ \t(]*['\"]([\w/-]+)['\"]", re.MULTILINE)
 _TEST_FILE: Final = re.compile(r"(?:tests?|spec)/.*\.rb|\.?simplecov|Rakefile")
+_SOURCE_FILE: Final = re.compile(r"(?:lib|tests?|spec)/.*\.rb")
+_FOLDER: Final = ".deps/ruby"
 _CONSTANTS: Final = {
     "bundler/setup": "", "byebug": "", "codecov": "Codecov", "coveralls": "Coveralls", "debug": "",
     "minitest/focus": "", "minitest/reporters": "Minitest::Reporters", "pry": "", "pry-byebug": "",
@@ -23,17 +26,28 @@ _STAND_IN: Final = (
 )
 
 
-def stand_ins_command(snapshot: Snapshot) -> str | None:
-    """Return the command that writes a file for each such gem that is required and not installed; None if none is."""
-    texts = (snapshot.read(path) for path in sorted(snapshot.entries) if _TEST_FILE.fullmatch(path))
-    names = sorted({name.decode() for text in texts for name in _REQUIRED.findall(text)} & _CONSTANTS.keys())
+def install_command(snapshot: Snapshot) -> str | None:
+    """Return the command that puts missing gems into the project; None if Ruby has all, or nothing is known of them."""
+    gems = gems_command(sorted(_required(snapshot, _SOURCE_FILE) - _CONSTANTS.keys()), _FOLDER)
+    return " && ".join(part for part in (gems, _stand_ins(snapshot)) if part) or None
+
+
+def _required(snapshot: Snapshot, files: re.Pattern[str]) -> set[str]:
+    """Return the names under which some files require others, without those of the project."""
+    texts = (snapshot.read(path) for path in sorted(snapshot.entries) if files.fullmatch(path))
+    names = {name.decode() for text in texts for name in _REQUIRED.findall(text)}
+    return {one for one in names if not any(f"{top}/{one}.rb" in snapshot.entries for top in ("lib", "test", "spec"))}
+
+
+def _stand_ins(snapshot: Snapshot) -> str | None:
+    """Return the command that writes a file for each gem that only measures and is not installed; None if none is."""
+    names = sorted(_required(snapshot, _TEST_FILE) & _CONSTANTS.keys())
     if not names:
         return None
-    folder = ".deps/ruby"
     parts = [
-        f"(ruby -e 'require \"{name}\"' 2>/dev/null || echo '{_text(name)}' > {folder}/{name}.rb)" for name in names
+        f"(ruby -e 'require \"{name}\"' 2>/dev/null || echo '{_text(name)}' > {_FOLDER}/{name}.rb)" for name in names
     ]
-    return " && ".join((f"mkdir -p {folder}/bundler {folder}/minitest", *parts))
+    return " && ".join((f"mkdir -p {_FOLDER}/bundler {_FOLDER}/minitest", *parts))
 
 
 def _text(name: str) -> str:
