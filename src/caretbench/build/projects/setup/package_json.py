@@ -338,17 +338,10 @@ def _is_of_index(version: str) -> bool:
     return not version.startswith(("link:", "portal:", "workspace:", "file:"))
 
 
-def unused_missing_packages(message: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the packages that npm's message says are missing, and that no source imports (cookie's ``top-sites``)."""
+def missing_packages(message: str) -> tuple[str, ...]:
+    """Return the packages that npm's message says are missing, which perhaps no test needs (cookie's ``top-sites``)."""
     match = _ABSENT.search(message)
-    missing = set(match[1].split(", ")) if match else set()
-    texts = (
-        snapshot.read(path).decode("utf-8", "replace")
-        for path in snapshot.entries
-        if missing and PurePosixPath(path).suffix in _SOURCES and _names_packages(path, snapshot)
-    )
-    imported = {name for text in texts for name in missing if re.search(rf"['\"]{re.escape(name)}['\"/]", text)}
-    return tuple(sorted(missing - imported))
+    return tuple(sorted(match[1].split(", "))) if match else ()
 
 
 def npm_failure(output: str, snapshot: Snapshot) -> str:

@@ -241,15 +241,16 @@ def _apart(parts: Sequence[str]) -> Iterator[SetupStep]:
 
 
 def _npm_steps(fault: str, snapshot: Snapshot) -> Iterator[SetupStep]:
-    unused = package_json.unused_missing_packages(fault, snapshot)
-    if unused:
-        name = f"without {', '.join(unused)}, which no index has and no source imports"
-        yield SetupStep(name, package_json.install_command(snapshot, unused))
+    missing = package_json.missing_packages(fault)
+    if missing:
+        # In acorn only a script that no test runs imports such a package.
+        name = f"without {', '.join(missing)}, which no index has"
+        yield SetupStep(name, package_json.install_command(snapshot, missing))
     # Of what no test needs, a dependency may be a git repository (deepmerge: jsmd, for its README).
     if fault.startswith(_SETUP_FAULT):
         name = "without packages that neither the test script nor a source names"
         yield SetupStep(name, package_json.smaller_install_command(snapshot))
-    every = package_json.install_command(snapshot, unused, unneeded=True)
+    every = package_json.install_command(snapshot, missing, unneeded=True)
     yield SetupStep("all packages, those for style and releases too", every)
 
 
