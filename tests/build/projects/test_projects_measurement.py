@@ -242,8 +242,9 @@ def test_each_test_file_runs_alone_where_all_take_long(
     engine = WorkspaceExecutor(1, workspace_runner=workspace_runner, use_cache=False)
     tests = ("half.test.js", "twice.test.js")
 
-    def measured() -> StatementReach:
-        request = check_request(check, snapshot)
+    def measured(option: str = "") -> StatementReach:
+        own = ("/bin/sh", "-c", f"node --test {option}")
+        request = check_request(check, snapshot).model_copy(update={"command": own, "minimum_tests": 0})
         return measurement.measure_reach(engine, request, ["shop.js"], store=workspace_runner.store, test_files=tests)
 
     assert measured().all_tests == (), "a fast suite runs as a whole"
@@ -251,6 +252,7 @@ def test_each_test_file_runs_alone_where_all_take_long(
     reach = measured()
     assert (reach.all_tests, reach.run_count) == (tests, 3)
     assert reaching(reach, source, "return n / 2") == ("half.test.js",)
+    assert measured("--test-reporter=dot").all_tests == tests, "nothing counts the tests"
     chosen = check.model_copy(update={"tests": ("half.test.js",), "minimum_tests": 1})
     [result] = engine.submit([check_request(chosen, snapshot)])
     assert (result.status.value, "twices" in result.stdout.text, "halfs" in result.stdout.text) == (

@@ -15,6 +15,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 import tree_sitter
 
@@ -220,7 +221,7 @@ class _RecordedRuns:
         """Return the executed statements; those of single tests if the tests pass in one run."""
         if not (paths and runs_pytest(self.request.command)):
             executed = self._by_halves(paths, unknown)
-            return _unattributed(executed)._replace(by_test=self._by_test_file({*paths} - {*unknown}))
+            return _unattributed(executed)._replace(by_test=self._by_test_file({*paths} - {*unknown}, executed))
         marks = self._by_test(paths)
         if marks is None:
             executed = self._by_halves(paths, unknown)
@@ -235,8 +236,11 @@ class _RecordedRuns:
         passed = result.status is Status.PASSED and result.file(EXECUTION_LOG) is not None
         return executed_marks(result) if passed else None
 
-    def _by_test_file(self, paths: Collection[str]) -> dict[str, frozenset[Mark]]:
-        """Return the statements that each test file executes, in a run of its own; empty if not all tests ran so."""
+    def _by_test_file(self, paths: Collection[str], executed: frozenset[Mark]) -> dict[str, frozenset[Mark]]:
+        """Return the statements that each test file executes, in a run of its own; empty if not all tests ran so.
+
+        Where tests are not counted (tap), these runs must execute all that the tests ``executed`` together.
+        """
         last = self._last
         files = self.test_files
         if last is None or last.status is not Status.PASSED or last.cpu_s < _LONG_S or not 1 < len(files) <= _MAX_FILES:
@@ -251,9 +255,13 @@ class _RecordedRuns:
         self.count += len(results)
         self.cpu_s += math.fsum(result.cpu_s for result in results.values())
         passed = {path: one for path in files if (one := results.get(f"{_OF}{path}")) and one.status is Status.PASSED}
+        marks = {path: executed_marks(one).executed for path, one in passed.items()}
         # A test file that passes only beside others would be missed: then all of them decide.
-        complete = 0 < passed_test_count(last) <= sum(map(passed_test_count, passed.values()))
-        return {path: executed_marks(one).executed for path, one in passed.items()} if complete else {}
+        count = passed_test_count(last)
+        complete = (
+            count <= sum(map(passed_test_count, passed.values())) if count else executed <= {*chain(*marks.values())}
+        )
+        return marks if complete else {}
 
     def _by_halves(self, paths: Sequence[str], unknown: dict[str, str]) -> frozenset[tuple[int, int]]:
         if not paths:
