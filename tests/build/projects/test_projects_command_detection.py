@@ -47,6 +47,7 @@ KINDS = {
     "dotnet": ({"shop/shop.csproj": ""}, "csharp", "dotnet test"),
     "go": ({"go.mod": "", "a.go": "", "a_test.go": ""}, "go", "go test"),
     "cargo": ({"Cargo.toml": "", "src/lib.rs": "", "Makefile": "test:\n"}, "rust", "cargo test"),
+    "nose2": ({"tests/test_a.py": "", "a.py": "", "tox.ini": "[testenv]\ncommands = nose2 -v\n"}, "python", "nose2"),
     "minitest": ({"test/a/b_test.rb": "", "lib/b.rb": ""}, "ruby", "minitest or test-unit"),
     "rspec": ({"spec/b_spec.rb": "", "lib/b.rb": ""}, "ruby", "rspec"),
 }

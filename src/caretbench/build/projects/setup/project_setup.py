@@ -212,7 +212,8 @@ def _parts(snapshot: Snapshot, languages: Collection[str], checks: Sequence[Chec
 def _python_runner(snapshot: Snapshot, checks: Sequence[CheckSettings]) -> str | None:
     detected = () if checks else (detect_command(snapshot, ["python"])[0],)
     commands = [check.command for check in (*checks, *detected) if check is not None]
-    return "pytest" if any(runs_pytest([command]) for command in commands) else None
+    nose2 = "nose2" if any("-m nose2" in command for command in commands) else None
+    return "pytest" if any(runs_pytest([command]) for command in commands) else nose2
 
 
 def next_setup(
