@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -26,7 +28,15 @@ from caretbench.execution.cluster.remote_executor import COMMAND_BATCH, RemoteEx
 from caretbench.execution.execution_types import Status, Toolchain
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.workspaces.snapshot_archive import pack_snapshot, unpack_snapshot
+from caretbench.execution.workspaces import snapshot_archive
+from caretbench.execution.workspaces.snapshot_archive import (
+    PART_PATTERNS,
+    add_command_outputs,
+    pack_snapshot,
+    packing_command,
+    unpack_archive,
+    unpack_snapshot,
+)
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
 from tests.support.project_files import open_folder
@@ -141,6 +151,23 @@ def test_a_parcel_holds_everything_that_a_snapshot_does(
         unpack_snapshot(there, "0" * 64, pack_snapshot(project))
     with pytest.raises(DataError, match="did not arrive whole"):
         unpack_snapshot(there, project.id, pack_snapshot(project)[:-40])
+
+
+def test_archives_hold_old_files_that_a_command_leaves_and_a_bounded_size(
+    workspace_runner: WorkspaceRunner, project: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = packing_command("touch -d 2001-01-01 old; truncate -s 2M zeros")
+    request = WorkspaceRequest(id="", snapshot=project.id, command=command, results=PART_PATTERNS)
+    files = workspace_runner.run(request).files
+    left = add_command_outputs(workspace_runner.store, project, files)
+    assert {*left.entries} - {*project.entries} == {"old", "zeros"}
+    packer = zlib.compressobj(wbits=31)  # a file's content breaks off in bytes that are no block of it
+    begun = packer.compress(gzip.decompress(files[0].data)[: 1 << 20]) + packer.flush(zlib.Z_FULL_FLUSH)
+    with pytest.raises(DataError, match=r"damaged .*invalid block type"):
+        unpack_archive(begun + b"\xff" * 600, tmp_path, "damaged")
+    monkeypatch.setattr(snapshot_archive, "MAX_BYTES", 1 << 20)
+    with pytest.raises(DataError, match="more than 0 GB"):
+        add_command_outputs(workspace_runner.store, project, files)
 
 
 def test_a_project_travels_to_a_node_that_lacks_it_and_only_then(

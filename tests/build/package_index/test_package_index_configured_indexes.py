@@ -7,6 +7,7 @@ import pytest
 
 from caretbench.build.package_index import configured_indexes
 from caretbench.build.package_index.configured_indexes import (
+    apt_indexes,
     configured_index_policy,
     maven_indexes,
     npm_indexes,
@@ -49,9 +50,22 @@ def test_pips_files_and_variables_name_its_indexes(home: Path) -> None:
         "PIP_EXTRA_INDEX_URL": "http://10.0.0.5:8081/simple",
         "PIP_TRUSTED_HOST": "10.0.0.5:8081",
     }
+    named = home / "pip.conf"
+    named.write_text("[global]\nextra_index_url = https://later.corp/simple\nindex_url = https://later.corp/simple\n")
+    assert pip_indexes(environment(home, PIP_CONFIG_FILE=str(named))).settings == {
+        "PIP_INDEX_URL": "https://later.corp/simple",
+        "PIP_EXTRA_INDEX_URL": "http://10.0.0.5:8081/simple",
+    }
     replaced = environment(home, PIP_INDEX_URL="https://other.corp/simple")
     assert pip_indexes(replaced).settings["PIP_INDEX_URL"] == "https://other.corp/simple"
     assert pip_indexes(environment(home, PIP_CONFIG_FILE="/dev/null")) == ({}, (), {})
+
+
+def test_apts_sources_that_cannot_be_read_are_ignored(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(configured_indexes, "_APT", home)
+    (home / "sources.list.d/kept.list").mkdir(parents=True)
+    (home / "sources.list").write_text("# deb http://no.corp/\ndeb https://apt.corp/debian stable main\n")
+    assert apt_indexes({}).hosts == ("https://apt.corp/debian",)
 
 
 def test_a_given_setting_replaces_the_configured_one(home: Path) -> None:

@@ -223,19 +223,19 @@ def configured_index_policy(
 
 def pip_indexes(environment: Mapping[str, str]) -> ConfiguredIndexes:
     """Return the indexes of pip: those of its configuration files, replaced by its environment variables."""
+    # One parser for all files: pip's section `install` of any file precedes `global` of a later one.
+    parser = configparser.RawConfigParser(strict=False)
+    parser.optionxform = lambda optionstr: optionstr.lower().replace("_", "-").removeprefix("--")  # type: ignore[method-assign]
+    for path in _pip_files(environment):
+        # pip itself reports a malformed file; reading its indexes must not end a build that may not use pip.
+        with contextlib.suppress(configparser.Error, OSError, UnicodeDecodeError):
+            parser.read(path, "utf-8")
     named: dict[str, str] = {}
     links = ""
-    for path in _pip_files(environment):
-        parser = configparser.RawConfigParser(strict=False)
-        try:
-            parser.read(path, "utf-8")
-        # pip itself reports a malformed file; reading its indexes must not end a build that may not use pip.
-        except (configparser.Error, OSError, UnicodeDecodeError):
-            continue
-        for section in _PIP_SECTIONS:
-            for option, setting in _PIP_OPTIONS.items():
-                named[setting] = parser.get(section, option, fallback=named.get(setting, ""))
-            links = parser.get(section, "find-links", fallback=links)
+    for section in _PIP_SECTIONS:
+        for option, setting in _PIP_OPTIONS.items():
+            named[setting] = parser.get(section, option, fallback=named.get(setting, ""))
+        links = parser.get(section, "find-links", fallback=links)
     named |= {setting: environment[setting] for setting in _PIP_OPTIONS.values() if setting in environment}
     return ConfiguredIndexes(_reachable(named), tuple(_addresses(environment.get("PIP_FIND_LINKS", links))))
 
@@ -327,7 +327,11 @@ def maven_indexes(environment: Mapping[str, str]) -> ConfiguredIndexes:
 def apt_indexes(_environment: Mapping[str, str]) -> ConfiguredIndexes:
     """Return the mirrors of Debian's packages from which apt installs on this machine."""
     files = [*_APT.glob("sources.list"), *sorted(_APT.glob("sources.list.d/*"))]
-    lines = [line for path in files for line in path.read_text("utf-8", "replace").splitlines()]
+    lines: list[str] = []
+    for path in files:
+        # A file with a password is readable by root alone.
+        with contextlib.suppress(OSError):
+            lines += path.read_text("utf-8", "replace").splitlines()
     named = " ".join(line for line in lines if line.startswith(("deb ", "URIs:")))
     return ConfiguredIndexes({}, tuple(dict.fromkeys(_addresses(named))))
 

@@ -11,13 +11,14 @@ import shlex
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import ResultFile
-from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import MAX_BYTES, Snapshot, SnapshotStore
 
 MAX_SENT_BYTES = 512 << 20
 """Maximum size of a project that is sent to another machine; the archive is in memory on both."""
@@ -35,10 +36,11 @@ PART_PATTERNS: Final = (f"{_PARTS}*",)
 _SCRIPT: Final = f"""
 set -e
 touch /tmp/.caretbench-begun
-sleep 0.02  # a file that is made within the same tick of the kernel's clock is not newer
+sleep 0.02  # a file that is changed within the same tick of the kernel's clock is not newer
 ( {{command}}
 )
-find . -newer /tmp/.caretbench-begun \\( -type f -o -type l \\) ! -name '{_PARTS}*' -print0 > /tmp/.caretbench-left
+# By change, not by modification: `cp -p`, `tar` and `unzip` write files with times of years ago.
+find . -cnewer /tmp/.caretbench-begun \\( -type f -o -type l \\) ! -name '{_PARTS}*' -print0 > /tmp/.caretbench-left
 tar --null -czf - -T /tmp/.caretbench-left | split -b {PART_MB}m - {_PARTS}
 """
 
@@ -57,13 +59,23 @@ def unpack_archive(archive: bytes, place: Path, failed: str) -> None:
     """Unpack a compressed archive into a folder.
 
     Raises:
-        DataError: it does not unpack, or leads out of the folder; ``failed`` comes first in the message.
+        DataError: it does not unpack, is too large, or leads out of the folder; ``failed`` comes first in the message.
     """
+
+    def members() -> Iterator[tarfile.TarInfo]:
+        size = 0
+        for member in packed:
+            size += member.size
+            # Zeros are packed a thousandfold: the disk would be full before the store counts what is there.
+            if size > MAX_BYTES:
+                raise tarfile.TarError(f"more than {MAX_BYTES >> 30} GB")
+            yield member
+
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as packed:
             # The filter refuses absolute paths, devices, and links that lead outside.
-            packed.extractall(place, filter="data")
-    except (tarfile.TarError, OSError, EOFError) as error:
+            packed.extractall(place, members(), filter="data")
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
         raise DataError(f"{failed} ({error})") from None
 
 

@@ -37,10 +37,10 @@ def same_holes(problems: Sequence[Problem]) -> Mapping[str, str]:
 class TextGate(ResumableGate):
     """Gate of problems with a part that nothing runs: their texts are checked, and they stay ``unverified``.
 
-    ``programs`` decides the others; None where nothing runs.
+    ``programs`` decides the others.
     """
 
-    programs: Callable[[], ProgramGate] | None
+    programs: Callable[[], ProgramGate]
     progress: Callable[[int], None]
 
     def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
@@ -60,7 +60,7 @@ class TextGate(ResumableGate):
                 verdict="invalid" if objections else "unverified",
                 reasons=tuple(objections or ["nothing_runs: answers are compared as text"]),
             )
-        if run and self.programs is not None:
+        if run:
             yield from self.programs().decide(run, all_problems)
 
 
