@@ -178,9 +178,9 @@ class TestsCheck(Row):
     ``command`` starts in ``directory`` of the project; it must end with exit status 0, at least ``minimum_tests`` of
     the reports ``junit`` (paths or patterns) must have passed, and ``output``, where given, must be printed.
     ``prepare`` runs once in the project as it is, to save time: ``command`` finds what it left, and does all without
-    it. ``tests`` names the tests that reach the span; empty: all. ``excluded_tests`` do not run, by the names that the
-    runner's plugin, or else its reports, have for them. ``bundle`` names the packages that are bound read-only, and
-    ``reference_s`` the CPU seconds that the reference took, from which limits follow.
+    it. ``tests`` names the tests, or test files, that reach the span; empty: all. ``excluded_tests`` do not run, by the
+    names that the runner's plugin, or else its reports, have for them. ``bundle`` names the packages that are bound
+    read-only, and ``reference_s`` the CPU seconds that the reference took, from which limits follow.
     """
 
     # pytest takes every class called Test… for one of its own.
