@@ -231,5 +231,7 @@ def _settings_options(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a model's settings; versions of names are the installed ones."""
     names = {name: str(settings.get(name, "")).partition("@")[0] for name in ("prompt", "context", "instruction")}
     sampling = {name: str(value) for name, value in (settings.get("sampling") or {}).items()}
+    # A manifest has no settings that were not sent, and the defaults of the command are numbers.
+    sampling |= {name: "none" for name in ("temperature", "top_p") if sampling and name not in sampling}
     tokens, address = (settings.get("budget") or {}).get("tokens"), (settings.get("client") or {}).get("address")
     return {**sampling, **names, "prompt_tokens": tokens, "base_url": address}
