@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
+from caretbench.errors import UsageError
 from caretbench.files import read_packaged_toml
 
 REDACTED = "[redacted]"
@@ -73,6 +74,12 @@ def secret_values(environment: Mapping[str, str] | None = None) -> tuple[str, ..
         if is_secret_name(name) and len(value.strip()) >= _MIN_SECRET_CHARACTERS and not os.path.isabs(value.strip())  # noqa: PTH117
     }
     return tuple(sorted(values, key=lambda value: (-len(value), value)))
+
+
+def check_key(key: str, where: str) -> None:
+    """Raise UsageError if no header can hold a key: line ends of a file, and slips of the clipboard."""
+    if not (key.isascii() and key.isprintable()):
+        raise UsageError(f"{where} holds characters that no key has, a line end for example; set it again")
 
 
 def redact(text: str) -> str:

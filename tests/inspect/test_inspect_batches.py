@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.sources.github.client import GithubClient
 from caretbench.errors import MachineError, UsageError
 from caretbench.inspect.client.batches import BatchClient
 from caretbench.models import ChatPrompt, ClientOptions, Message, ModelAnswer, ModelFailure, ModelRequest
@@ -93,3 +94,14 @@ def test_a_batch_that_cannot_be_told_from_others_is_possibly_paid(tmp_path: Path
 def test_other_providers_have_no_batches(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--batch: mistral/m has no batch interface; openai and anthropic have one"):
         BatchClient("mistral/m", ClientOptions(batch=tmp_path / "b"))
+
+
+def test_what_is_no_key_or_address_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="is no address"):
+        BatchClient(SPECS[0], ClientOptions(batch=tmp_path / "b", base_url="https://host:port"))
+    for key in ("sk-of-a-file\r", "sk-ö"):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        with pytest.raises(UsageError, match="OPENAI_API_KEY holds characters that no key has"):
+            BatchClient(SPECS[0], ClientOptions(batch=tmp_path / "b"))
+        with pytest.raises(UsageError, match="GITHUB_TOKEN holds characters"):
+            GithubClient(token=key)

@@ -21,10 +21,11 @@ from pydantic import JsonValue
 
 from caretbench.errors import MachineError, UsageError
 from caretbench.files import RowAppender, read_appended, sha256_text
+from caretbench.inspect.providers.completion_server import check_address
 from caretbench.local.server_spec import is_loopback
 from caretbench.models import ChatPrompt, ClientOptions, ModelAnswer, ModelFailure, ModelRequest, PromptKind
 from caretbench.problem import Row, Usage
-from caretbench.redaction import redact
+from caretbench.redaction import check_key, redact
 
 _ADDRESS: Final = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 _MAX_REQUESTS: Final = 10_000
@@ -74,6 +75,8 @@ class BatchClient(AbstractContextManager["BatchClient"]):
         self._rows_path, self._is_openai = options.batch, self.provider == "openai"
         key, address = (os.environ.get(f"{self.provider.upper()}_{name}", "") for name in ("API_KEY", "BASE_URL"))
         address = options.base_url or address or _ADDRESS[self.provider]
+        check_address(address)
+        check_key(key, f"{self.provider.upper()}_API_KEY")
         own = {"x-api-key": key, "anthropic-version": "2023-06-01"}
         headers = ({"Authorization": f"Bearer {key}"} if self._is_openai else own) | options.headers
         direct = not is_loopback(address)

@@ -74,7 +74,7 @@ class CompletionServer:
         key: Callable[[], str | None],
         further_headers: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        _check_address(address)
+        check_address(address)
         self.address = address
         self._shape = shape
         self._key = key
@@ -218,7 +218,8 @@ class CompletionServer:
         )
 
 
-def _check_address(address: str) -> None:
+def check_address(address: str) -> None:
+    """Raise UsageError if an address is none of a server."""
     try:
         url = httpx.URL(address)
     except httpx.InvalidURL:

@@ -19,7 +19,7 @@ import httpx
 
 from caretbench.errors import DataError
 from caretbench.files import cache_folder, sha256_text, write_atomically
-from caretbench.redaction import redact
+from caretbench.redaction import check_key, redact
 
 # Waits of 1, 2, 4, 8 and 16 s: half a minute bridges a restart of a server, and a person notices the rest.
 MAX_ATTEMPTS: Final = 6
@@ -185,6 +185,7 @@ class GithubClient:
         now: Callable[[], float] = time.time,
     ) -> None:
         token = token if token is not None else os.environ.get(TOKEN_ENVIRONMENT_VARIABLE) or None
+        check_key(token or "", TOKEN_ENVIRONMENT_VARIABLE)
         headers = {"X-GitHub-Api-Version": _VERSION, "User-Agent": "caretbench"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
