@@ -97,6 +97,12 @@ def test_a_megabyte_is_refused_at_once(policy: Policy) -> None:
 
 
 @pytest.mark.long
+def test_directives_that_nothing_closes_are_searched_once() -> None:
+    for language, unit in (("cpp", "#if 0\n"), ("csharp", "#else\n")):
+        caret = Caret(language=language, prefix="int f(int x) {\n    ", suffix="\n}\n")
+        assert cpu_seconds(POLICIES["block"], caret, unit * 9000) < 2, language
+
+
 def test_the_limit_is_on_the_text_without_reasoning() -> None:
     caret, answer = CARETS["python"], "result += item\n"
     thought = f"<think>{'why? ' * 60_000}</think>\n"

@@ -75,6 +75,8 @@ TRAPS = (
     Trap("cpp placement new", "cpp", _cpp('«alignas(int) char b[4];\n    return *new (b) int{x};»')),
     Trap("cpp if consteval", "cpp", _cpp('«if consteval { return 1; } else { return x; }»')),
     Trap("cpp directive in an expression", "cpp", _cpp('«return g(x,\n#ifdef A\n        1\n#else\n        2\n#endif\n    );»')),
+    Trap("cpp branches that open one block", "cpp", _cpp('«#ifdef A\n    if (x) {\n#else\n    if (!x) {\n#endif\n        x++;\n    }\n    return x;»')),
+    Trap("csharp branches that open one block", "csharp", _java('«#if A\n        if (x > 1) {\n#else\n        if (x > 2) {\n#endif\n            x++;\n        }\n        return x;»')),
     Trap("cpp attributes", "cpp", _cpp('«[[maybe_unused]] int y = x;\n    if (x) [[likely]] return 1;\n    return y;»')),
     Trap("cpp foreach macro", "cpp", _cpp('«Q_FOREACH (const int& y, list) {\n        x += y;\n    }\n    return x;»')),
     # Lines repeated on purpose

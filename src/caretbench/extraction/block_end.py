@@ -423,6 +423,10 @@ def _cuts_at_brackets(text: str, surroundings: Surroundings) -> Iterator[str]:
         yield with_final_newline(text[:end].rstrip(), surroundings)
 
 
+# `#if A`, `if (x) {`, `#else`, `if (!x) {`, `#endif` open one block: only one of the branches is compiled.
+_LATER_BRANCHES = re.compile(r"(?ms)^[ \t]*#[ \t]*(?:else|elif)\b.*?(?:^[ \t]*#[ \t]*endif\b[^\n]*|\Z)")
+
+
 def balance_brackets(text: str, surroundings: Surroundings) -> str:
     """Return the text with balanced brackets: cut at surplus closing brackets, with missing ones added.
 
@@ -439,7 +443,9 @@ def balance_brackets(text: str, surroundings: Surroundings) -> str:
         if candidate.strip() and surroundings.parses_with(candidate):
             return candidate
     missing: list[str] = []
-    for token in tokens_between(parse(text, surroundings.language), 0, len(encode(text))):
+    preprocessed = get_language(surroundings.language).preprocessed
+    counted = _LATER_BRANCHES.sub("", text) if preprocessed else text
+    for token in tokens_between(parse(counted, surroundings.language), 0, len(encode(counted))):
         follow(missing, token)
     closers = "".join("\n}" if opener in ("{", "${") else CLOSERS[opener] for opener in reversed(missing))
     word = get_language(surroundings.language).block_end

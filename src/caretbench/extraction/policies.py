@@ -187,7 +187,7 @@ _POLICIES = (
     ),
     Policy(
         "block",
-        7,
+        8,
         "Cleaned, repetitions of what is shown removed, cut at the end of the caret's block, closed where needed.",
         cleans=True,
         steps=(
