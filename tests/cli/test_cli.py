@@ -199,15 +199,15 @@ def test_three_ids_that_are_there_and_three_that_are_expected_are_shown(tmp_path
     mine = tmp_path / "mine.jsonl"
     mine.write_text("".join(f'{{"problem_id": "mine/{number}", "text": ""}}\n' for number in range(5)))
     common = ("score", "devbench", "--completions", str(mine), "--no-execute", "-o", str(tmp_path / "run"))
-    done = in_own_process(*common, "--select", "language=python,category=api_usage")
+    done = caretbench(*common, "--select", "language=python,category=api_usage")
     assert done.returncode == 2
     assert "ids here: 'mine/0', 'mine/1', 'mine/2' and 2 more; ids of the chosen problems of starter: " in done.stderr
     assert "'python/api_usage/latency-percentiles', 'python/api_usage/move-stock" in done.stderr
     mine.write_text('{"problem_id": "python/low_context/refresh-stale-token", "text": ""}\n')
-    done = in_own_process(*common, "--select", "language=python,category=api_usage")
+    done = caretbench(*common, "--select", "language=python,category=api_usage")
     assert "choose these problems, too, with --select and --limit" in done.stderr
     mine.write_text("")
-    done = in_own_process(*common)
+    done = caretbench(*common)
     assert 'no completions in it; each line is a completion: {"problem_id": ..., "text": ...}' in done.stderr
 
 
@@ -219,15 +219,15 @@ def test_unknown_problems_are_named_and_changed_answers_refused(tmp_path: Path) 
     mine.write_text("".join(json.dumps(row) + "\n" for row in rows))
     command = ("score", "devbench", "--completions", str(mine), "--select", f"id={identity}", "--no-execute",
                "--no-html", "-o", str(tmp_path / "run"))  # fmt: skip
-    done = in_own_process(*command)
+    done = caretbench(*command)
     assert done.returncode == 0, done.stderr
     assert "ignored 1 row: no problem 'python/api_usage/latency' in starter" in done.stderr
     mine.write_text(json.dumps(rows[0] | {"text": "b"}) + "\n")
-    done = in_own_process(*command)
+    done = caretbench(*command)
     assert done.returncode == 2
     assert "another answer of mine" in done.stderr
     mine.rename(tmp_path / "reference.jsonl")
-    done = in_own_process(*(part.replace("mine.jsonl", "reference.jsonl") for part in command))
+    done = caretbench(*(part.replace("mine.jsonl", "reference.jsonl") for part in command))
     assert done.returncode == 2
     assert "is the name of a baseline" in done.stderr
 
@@ -245,14 +245,14 @@ def test_one_process_at_a_time_and_nothing_written_by_a_command_that_fails(tmp_p
     mine = tmp_path / "mine.jsonl"
     mine.write_text('{"problem_id": "python/api_usage/latency-percentiles", "text": "a"}\n{"problem_id": 1}\n')
     command = ("score", "devbench", "--per-cell", "1", "--no-execute", "--no-html", "-o", str(folder.path))
-    done = in_own_process(*command, "--completions", str(mine))
+    done = caretbench(*command, "--completions", str(mine))
     assert done.returncode == 2
     assert list(folder.path.iterdir()) == []
     with folder.locked():
         done = in_own_process(*command)
     assert done.returncode == 2
     assert "another caretbench is at work on this run" in done.stderr
-    done = in_own_process(*command)
+    done = caretbench(*command)
     assert done.returncode == 0, done.stderr
 
 
@@ -276,7 +276,7 @@ def test_without_a_sandbox_the_remedy_is_named(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("PATH", where)
     if find_bubblewrap() is not None:
         pytest.skip("the sandbox comes from a wheel here")
-    done = in_own_process("score", "devbench", "--per-cell", "1", "-o", where, CARETBENCH_CACHE=where)
+    done = caretbench("score", "devbench", "--per-cell", "1", "-o", where, CARETBENCH_CACHE=where)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("caretbench: programs run only in a sandbox")
     assert "Traceback" not in done.stderr

@@ -135,7 +135,9 @@ def test_a_bad_judge_fails_its_controls(name: str, task: str, tasks: Path, tmp_p
     assert section["columns"][0]["refused"]
 
 
-@pytest.mark.parametrize("task", JUDGED)
+@pytest.mark.parametrize(
+    "task", [pytest.param(task, marks=[] if task == "reverse-qa" else [pytest.mark.long]) for task in JUDGED]
+)
 def test_a_noisy_and_truthful_judge_passes(task: str, tasks: Path, tmp_path: Path) -> None:
     code, section, err = judged(tasks, tmp_path / "run", TRUE, task)
     [judge] = section["judges"]
@@ -167,9 +169,9 @@ def run(tasks: Path, path: Path, judge: Judge) -> tuple[int, str, str]:
         )  # fmt: skip
 
 
-def own(path: Path, name: str) -> dict[str, Any]:
+def own_tables(path: Path) -> dict[str, dict[str, Any]]:
     _, out, _ = called("report", path, "--json", "--no-html")
-    return next(table for table in json.loads(out)["suite_tables"] if table["name"] == name)
+    return {table["name"]: table for table in json.loads(out)["suite_tables"]}
 
 
 def test_a_score_with_a_judge_that_always_says_4_is_withheld_everywhere(tasks: Path, tmp_path: Path) -> None:
@@ -179,7 +181,8 @@ def test_a_score_with_a_judge_that_always_says_4_is_withheld_everywhere(tasks: P
     reason = "openai/gpt-4.1-mini by efcb-description@1: fails its controls: reference judged correctly in 0 of"
     assert "the EFCB score is withheld" in err
     assert reason in err
-    score = own(path, "efcb-score")
+    tables = own_tables(path)
+    score = tables["efcb-score"]
     places = {name: place for place, name in enumerate(score["columns"])}
     rows = {row[0]: row for row in score["rows"] if row[1] == "macro"}
     for name in ("m", "reference", "empty"):
@@ -192,15 +195,14 @@ def test_a_score_with_a_judge_that_always_says_4_is_withheld_everywhere(tasks: P
     assert rows["m"][places["EFCB score"]].startswith("withheld")
     assert score["withheld"]
     assert reason in score["withheld"][0]
-    assert all("(!)" in row[-1] for row in own(path, "efcb-reverse-qa")["rows"])
-    # Every other form of the report, and a second look at the run.
+    assert all("(!)" in row[-1] for row in tables["efcb-reverse-qa"]["rows"])
+    # Every other form of the report but Markdown, which is made of the same tables: six reports took 36 CPU s.
     assert "withheld" in out
-    for form in ("terminal", "markdown"):
-        status, shown, _ = called("report", path, "--format", form, "--no-html")
-        assert status == 0
-        assert "withheld" in shown
-        assert reason in shown
-        assert "4.00 (!)" in shown
+    status, shown, _ = called("report", path, "--no-html")
+    assert status == 0
+    assert "withheld" in shown
+    assert reason in shown
+    assert "4.00 (!)" in shown
     _, shown, _ = called("report", path, "--format", "csv", "--no-html")
     notes = {row["note"] for row in csv.DictReader(io.StringIO(shown)) if row["metric"] == "efcb-description@1"}
     assert notes
@@ -215,7 +217,7 @@ def test_a_score_with_a_good_judge_is_given(tasks: Path, tmp_path: Path) -> None
     path = tmp_path / "run"
     code, _, err = run(tasks, path, TRUE)
     assert code == 0, err
-    score = own(path, "efcb-score")
+    score = own_tables(path)["efcb-score"]
     row = next(row for row in score["rows"] if row[:2] == ["m", "macro"])
     assert float(row[score["columns"].index("EFCB score")].split("\n")[0]) < 0.6
     assert score["withheld"] == []

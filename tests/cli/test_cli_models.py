@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from tests.support.command_run import in_this_process
 from tests.support.gguf_file import QWEN_LIKE, gguf
 
 
 def models(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "caretbench", "models", *arguments], env={**os.environ, **environment},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return in_this_process("models", *arguments, **environment)
 
 
 @pytest.fixture

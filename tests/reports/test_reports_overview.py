@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from caretbench.cli.report import show_overview
 from caretbench.reports.head.head_values import RankedModel
 from caretbench.reports.overview import (
     Overview,
@@ -21,9 +22,8 @@ from caretbench.reports.overview import (
 )
 from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.reports.summary import Summary
-from tests.reports.test_reports_html import CHROMIUM, needs_browser
 from tests.support.command_run import CommandRun
-from tests.support.report_browser import open_all_parts
+from tests.support.report_browser import PHONE, WIDE, chromium, cut_elements, needs_browser, open_all_parts, opened
 
 STORED = Path(__file__).parents[1] / "runs" / "stored"
 SUITES = ("c3bench", "codevbench", "devbench", "efcb", "simcopilot")
@@ -101,15 +101,20 @@ def test_folders_of_one_suite_are_told_apart(tmp_path: Path, summaries: dict[Pat
     assert "caretbench board" in number_table(found, baselines=True).caption
 
 
-def test_every_format_has_the_table(root: Path, overview: Overview) -> None:
-    printed = CommandRun(root, "--no-html", verb=("report",)).out
+def test_every_format_has_the_table(
+    root: Path, overview: Overview, summaries: dict[Path, Summary], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def shown(form: str) -> str:
+        show_overview(root, summaries, form=form, html=False)
+        return capsys.readouterr().out
+
+    printed = shown("terminal")
     assert re.search(r"^Baselines by suite\nBaseline +C3-Bench: ICC IF", printed, re.MULTILINE)
     assert all(f"{suite.title}: {suite.answer}" in printed for suite in overview.suites)
     found = Overview.model_validate_json(CommandRun(root, "--no-html", "--json", verb=("report",)).out)
     assert found == overview
-    markdown = CommandRun(root, "--no-html", "--format", "markdown", verb=("report",)).out
-    assert "(devbench-starter/report.html)" in markdown
-    lines = CommandRun(root, "--no-html", "--format", "csv", verb=("report",)).out.splitlines()
+    assert "(devbench-starter/report.html)" in shown("markdown")
+    lines = shown("csv").splitlines()
     assert {line.partition(",")[0] for line in lines} == {"suite", *SUITES}
     assert sum(line.startswith("suite,run,") for line in lines) == 1
 
@@ -122,10 +127,12 @@ def test_options_for_one_suite_are_refused(root: Path) -> None:
     assert "not a run's folder" in CommandRun(root.parent, verb=("report",)).err
 
 
-def test_the_page_links_to_pages_that_exist(root: Path, page: Path, tmp_path: Path) -> None:
+def test_the_page_links_to_pages_that_exist(
+    root: Path, summaries: dict[Path, Summary], page: Path, tmp_path: Path
+) -> None:
     elsewhere = tmp_path / "pages" / "overview.html"
     elsewhere.parent.mkdir()
-    assert CommandRun(root, "--samples", "0", "-o", elsewhere, verb=("report",)).code == 0
+    show_overview(root, summaries, form="terminal", page=elsewhere)
     for path in (page, elsewhere):
         links = set(re.findall(r'<a href="([^"#]+)"', path.read_text("utf-8")))
         assert len(links) == len(SUITES)
@@ -133,30 +140,21 @@ def test_the_page_links_to_pages_that_exist(root: Path, page: Path, tmp_path: Pa
 
 
 @needs_browser
-@pytest.mark.parametrize("width", [400, 1300])
-def test_no_column_leaves_the_page(page: Path, width: int) -> None:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        shown = browser.new_context(offline=True, viewport={"width": width, "height": 900}).new_page()
-        faults: list[str] = []
-        shown.on("pageerror", lambda error: faults.append(str(error)))
-        shown.on("console", lambda message: faults.append(message.text))
-        shown.goto(page.as_uri())
-        open_all_parts(shown)
-        assert shown.evaluate("document.documentElement.scrollWidth") <= width
-        outside = f"""[...document.querySelectorAll("main *")].filter((one) => !one.closest(".scroll")
-            && one.getBoundingClientRect().right > {width} + 1).map((one) => one.outerHTML.slice(0, 80))"""
-        assert shown.evaluate(outside) == []
-        wide = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth + 1).length"
-        assert width > 400 or shown.evaluate(wide) == 0
-        link = shown.locator("#suites td a").first
-        leads_to = link.evaluate("one => one.href")
-        link.click()
-        shown.wait_for_url(leads_to)
-        assert shown.locator("h1").count() == 1
-        assert faults == []
-        browser.close()
+def test_no_column_leaves_the_page(page: Path) -> None:
+    wide = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+    with chromium() as browser:
+        for look in (WIDE, PHONE):
+            with opened(browser, page, look) as (shown, said):
+                open_all_parts(shown)
+                assert shown.evaluate("document.documentElement.scrollWidth") <= look[0]
+                assert cut_elements(shown) == []
+                assert look == WIDE or shown.evaluate(wide) == 0
+                link = shown.locator("#suites td a").first
+                leads_to = link.evaluate("one => one.href")
+                link.click()
+                shown.wait_for_url(leads_to)
+                assert shown.locator("h1").count() == 1
+                assert said == []
 
 
 def test_a_folder_without_runs_has_no_overview(root: Path, tmp_path: Path) -> None:

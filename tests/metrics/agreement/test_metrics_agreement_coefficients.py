@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import cohen_kappa_score
-from statsmodels.stats.inter_rater import aggregate_raters
-from statsmodels.stats.inter_rater import fleiss_kappa as other_fleiss
 
 from caretbench.metrics.agreement.coefficients import (
     alpha_of_people,
@@ -115,9 +112,15 @@ def as_rows(table: Floats) -> Table:
     return [[None if np.isnan(value) else float(value) for value in row] for row in table]
 
 
+@pytest.mark.long  # 11 CPU seconds; the examples above are of the same formulas
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the other libraries divide by zero where ours is undefined
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 def test_a_thousand_tables_agree_with_other_libraries() -> None:
+    # Here, since each worker of pytest imports all files: these cost 2 CPU seconds.
+    from sklearn.metrics import cohen_kappa_score
+    from statsmodels.stats.inter_rater import aggregate_raters
+    from statsmodels.stats.inter_rater import fleiss_kappa as other_fleiss
+
     rng = np.random.default_rng(1)
     compared = 0
     for _ in range(1000):

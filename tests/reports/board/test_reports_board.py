@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jsonschema
 import polars as pl
@@ -35,6 +36,9 @@ from caretbench.suites.validity import GATE_VERSION, verdicts_path
 from tests.support.axe import axe_script, serious_findings
 from tests.support.command_run import CommandRun
 from tests.support.report_browser import PAPER, PHONE, WIDE, chromium, cut_elements, needs_browser, opened
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 LABELS = "language=python,category=low_context|api_usage|pattern_matching"
 PROBLEMS = [
@@ -380,43 +384,50 @@ def test_the_command_writes_the_site(runs: Path, tmp_path: Path) -> None:
     assert "RUN is missing" in CommandRun("-o", tmp_path / "site", verb=("board",)).err
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def site(made: tuple[Board, pl.DataFrame], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The index of the board's pages."""
+    return write_site(*made, tmp_path_factory.mktemp("site"), (), "us")
+
+
 @needs_browser
 @pytest.mark.requires("axe")
-@pytest.mark.parametrize("look", [WIDE, PHONE])
-def test_pages_in_chromium(made: tuple[Board, pl.DataFrame], tmp_path: Path, look: tuple[int, str]) -> None:
-    index = write_site(*made, tmp_path, (), "us")
-    pages = [index, tmp_path / "model-wrong.html", *tmp_path.glob("suite-*.html")]
-    with chromium() as browser:
-        for path in pages:
-            with opened(browser, path, look) as (page, said):
-                assert serious_findings(page, axe_script()) == []
-                assert cut_elements(page, paper=look == PHONE) == []
-                assert page.evaluate("document.documentElement.scrollWidth") == look[0]
-                assert said == []
-        with opened(browser, index, look) as (page, _):
-            page.locator("form.table-filter input").fill("twin")
-            assert page.locator("#board .table-block").first.locator("tbody tr:visible").count() == 1
-            page.locator("form.table-filter input").fill("")
-            if look == WIDE:
-                head = page.locator("th button", has_text="rank").first
-                head.click()
-                names = page.locator("#board .table-block").first.locator("tbody tr td:first-child")
-                assert names.all_inner_texts()[-1] == "wrong"
-                head.click()
-                assert names.all_inner_texts()[0] == "wrong"
-            page.locator("#board td a", has_text="wrong").first.click()
-            assert page.locator("h1").inner_text() == "wrong"
+@pytest.mark.parametrize("look", [WIDE, pytest.param(PHONE, marks=pytest.mark.long)])  # 10 CPU seconds each
+def test_pages_in_chromium(browser: Browser, site: Path, look: tuple[int, str]) -> None:
+    for path in (site, site.with_name("model-wrong.html"), *site.parent.glob("suite-*.html")):
+        with opened(browser, path, look) as (page, said):
+            assert serious_findings(page, axe_script()) == []
+            assert cut_elements(page, paper=look == PHONE) == []
+            assert page.evaluate("document.documentElement.scrollWidth") == look[0]
+            assert said == []
+    with opened(browser, site, look) as (page, _):
+        page.locator("form.table-filter input").fill("twin")
+        assert page.locator("#board .table-block").first.locator("tbody tr:visible").count() == 1
+        page.locator("form.table-filter input").fill("")
+        if look == WIDE:
+            head = page.locator("th button", has_text="rank").first
+            head.click()
+            names = page.locator("#board .table-block").first.locator("tbody tr td:first-child")
+            assert names.all_inner_texts()[-1] == "wrong"
+            head.click()
+            assert names.all_inner_texts()[0] == "wrong"
+        page.locator("#board td a", has_text="wrong").first.click()
+        assert page.locator("h1").inner_text() == "wrong"
 
 
 @needs_browser
-def test_pages_are_printed_and_embedded(made: tuple[Board, pl.DataFrame], tmp_path: Path) -> None:
-    index = write_site(*made, tmp_path, (), "us")
-    host = tmp_path / "host.html"
+def test_pages_are_printed_and_embedded(browser: Browser, site: Path) -> None:
+    host = site.with_name("host.html")
     host.write_text('<!doctype html><title>host</title><iframe src="embed.html" width="900" height="500"></iframe>')
-    with chromium() as browser:
-        with opened(browser, index, PAPER) as (page, _):
-            page.emulate_media(media="print")
-            assert cut_elements(page, paper=True) == []
-        with opened(browser, host, WIDE) as (page, said):
-            assert page.frame_locator("iframe").locator("td", has_text="twin").first.is_visible()
-            assert said == []
+    with opened(browser, site, PAPER) as (page, _):
+        page.emulate_media(media="print")
+        assert cut_elements(page, paper=True) == []
+    with opened(browser, host, WIDE) as (page, said):
+        assert page.frame_locator("iframe").locator("td", has_text="twin").first.is_visible()
+        assert said == []

@@ -210,33 +210,25 @@ def _until(out: Path, moment: str) -> bool:
     return moments[moment]
 
 
-@pytest.mark.parametrize("moment", ["begun", "candidates", "verdict"])
-def test_a_build_that_is_killed_goes_on(engine: WorkspaceExecutor, place: Path, tmp_path: Path, moment: str) -> None:
+def test_a_build_that_is_killed_goes_on(engine: WorkspaceExecutor, place: Path, tmp_path: Path) -> None:
     root = written(tmp_path / "shop", FILES)
     built(engine, root, tmp_path / "whole")
-    out = tmp_path / "killed"
     environment = {**os.environ, "CARETBENCH_CACHE": str(place / "cache")}
-    arguments = [
-        sys.executable,
-        "-m",
-        "caretbench",
-        "build",
-        "simcopilot",
-        str(root),
-        "-o",
-        str(out),
-        "--max-candidates=4",
-    ]
-    process = subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE)
-    while not _until(out, moment) and process.poll() is None:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    resumed = built(engine, root, out)
-    assert len(resumed.verdicts) == len(resumed.candidates)
-    for name in ("problems.jsonl", "candidates.jsonl", "manifest.json"):
-        assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
-    assert fingerprint(out / "snapshots").keys() == fingerprint(tmp_path / "whole" / "snapshots").keys()
+    for moment in ("begun", "candidates", "verdict"):
+        out = tmp_path / moment
+        arguments = ["build", "simcopilot", str(root), "-o", str(out), "--max-candidates=4"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "caretbench", *arguments], env=environment, stderr=subprocess.PIPE
+        )
+        while not _until(out, moment) and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        resumed = built(engine, root, out)
+        assert len(resumed.verdicts) == len(resumed.candidates)
+        for name in ("problems.jsonl", "candidates.jsonl", "manifest.json"):
+            assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), (moment, name)
+        assert fingerprint(out / "snapshots").keys() == fingerprint(tmp_path / "whole" / "snapshots").keys(), moment
 
 
 def test_a_build_decides_again_what_an_older_gate_decided(engine: WorkspaceExecutor, tmp_path: Path) -> None:

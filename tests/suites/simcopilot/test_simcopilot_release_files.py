@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from caretbench.build import load_builder
 from caretbench.cli import app
-from caretbench.download import PinnedFile
+from caretbench.download import PinnedFile, download_file
 from caretbench.files import DataError
 from caretbench.suites.simcopilot.released import spans
 from caretbench.suites.simcopilot.released.spans import (
@@ -38,7 +38,7 @@ FILES = (
 def few_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spans, "pinned_files", lambda: FILES)
     monkeypatch.setattr(spans, "cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    monkeypatch.setitem(download_file.__kwdefaults__, "pause", lambda _seconds: None)  # 14 s for a file that is absent
 
 
 def route(entry: RepositoryFile) -> str:

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,11 @@ from tests.support.simulated_people import run_of, starter_run
 pytestmark = needs_browser
 SUITES = {"reference-check": "codevbench"}
 """Suites of the protocols that are for all suites; the first of the protocol's own otherwise, or devbench."""
+
+
+def walked(*names: str) -> list[Any]:
+    """The protocols; a walk costs 8 CPU seconds, so that all but ``names``, which show what no other does, are long."""
+    return [pytest.param(name, marks=[] if name in names else [pytest.mark.long]) for name in protocol_names()]
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +76,8 @@ def decide(page: Page) -> int:
     return keys
 
 
-@pytest.mark.parametrize("name", protocol_names())
+# A problem with five questions and its difference to the reference; an answer with a judge's question.
+@pytest.mark.parametrize("name", walked("devbench-instance", "efcb-answer"))
 def test_a_protocol_is_walked_by_keys(browser: Browser, tmp_path: Path, name: str) -> None:
     protocol, items = real_items(name, tmp_path)
     with ReviewDatabase.create(tmp_path / "review", protocol, items, 0) as database:
@@ -108,7 +115,7 @@ SECOND_TAP = """() => new MutationObserver((_, observer) => {
 """Taps the first answer of the next item in the moment in which it is shown."""
 
 
-@pytest.mark.parametrize("name", protocol_names())
+@pytest.mark.parametrize("name", walked("devbench-instance"))
 def test_a_protocol_is_walked_by_touch(browser: Browser, tmp_path: Path, name: str) -> None:
     protocol, items = real_items(name, tmp_path)
     with ReviewDatabase.create(tmp_path / "review", protocol, items, 0) as database:

@@ -17,14 +17,14 @@ import pytest
 from caretbench.files import sha256_text
 from caretbench.suites import load_suite
 from caretbench.suites.devbench.build.construction.build_folder import BuildFolder
+from tests.support.command_run import in_this_process
 from tests.support.replayed_answers import replayed_generator, written_answers
 
 SEED = 11
 
 
-def build(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "caretbench", "build", "devbench", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+def build(*words: object) -> subprocess.CompletedProcess[str]:
+    return in_this_process("build", "devbench", *map(str, words))
 
 
 def python_answers(*categories: str) -> list:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ from caretbench.files import DataError
 from caretbench.suites.devbench.build.construction.build_folder import ConstructionOptions
 from caretbench.suites.devbench.build.construction.instance_store import add_public_sets
 from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell, weights_notes
+from tests.support.command_run import in_this_process as caretbench
 
 WEIGHTS = """
 name = "own"
@@ -81,9 +80,7 @@ def test_public_sets_are_compared_and_unknown_ones_refused() -> None:
     ],
 )
 def test_bad_input_ends_with_one_line(tmp_path: Path, words: list[str], complaint: str) -> None:
-    command = [sys.executable, "-m", "caretbench", "build", "devbench", "-m", "generator=mockllm/model", *words,
-               "-o", str(tmp_path / "out")]  # fmt: skip
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    ran = caretbench("build", "devbench", "-m", "generator=mockllm/model", *words, "-o", str(tmp_path / "out"))
     assert ran.returncode != 0
     assert complaint in ran.stderr
     assert "Traceback" not in ran.stderr
@@ -92,16 +89,15 @@ def test_bad_input_ends_with_one_line(tmp_path: Path, words: list[str], complain
 
 def test_a_wrong_option_is_reported_before_a_missing_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    command = [sys.executable, "-m", "caretbench", "build", "devbench", "-m", "generator=openai/gpt-4o",
-               "--language", "pyhton", "-o", str(tmp_path / "out")]  # fmt: skip
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = ("-m", "generator=openai/gpt-4o", "--language", "pyhton", "-o", str(tmp_path / "out"))
+    ran = caretbench("build", "devbench", *words)
     assert "--language pyhton: no such cells" in ran.stderr
 
 
 def test_a_build_needs_a_generator_and_a_folder_of_its_own(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "caretbench", "build", "devbench", "-o", str(tmp_path)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = ("build", "devbench", "-o", str(tmp_path))
+    ran = caretbench(*command)
     assert "-m generator=PROVIDER/MODEL" in ran.stderr
     (tmp_path / "manifest.json").write_text('{"suite": "c3bench", "seed": 1, "canary": "x"}')
-    ran = subprocess.run([*command, "-m", "generator=mockllm/model"], capture_output=True, text=True, check=False)
+    ran = caretbench(*command, "-m", "generator=mockllm/model")
     assert "the folder holds a build of c3bench" in ran.stderr
