@@ -11,9 +11,6 @@ from benchmarks.structure import Found
 
 SOURCE = Path(__file__).parents[1] / "src" / structure.PACKAGE
 
-_LONG = {"languages/python/harness/python_harness.py": "its text is part of cache keys, comments included"}
-"""Modules with a long function that cannot have its reason next to it."""
-_LARGE_FOLDERS = {"cli": "a module for each verb"}
 _STATUS_HOME = "execution/execution_types.py"
 _STANDARD_NAMES = {
     "execution/execution_types.py": "named by the design; every import is absolute",
@@ -41,21 +38,20 @@ def test_wings_import_only_from_wings_below() -> None:
 
 
 def test_folders_are_small() -> None:
-    figure = f"folders of more than {structure.MAX_MODULES} modules"
-    assert elsewhere(figure, *(f"{folder}:" for folder in _LARGE_FOLDERS)) == []
+    assert elsewhere(f"folders of more than {structure.MAX_MODULES} modules") == []
 
 
 def test_functions_are_short_or_say_why() -> None:
     for name in found():
         if name.startswith("functions of more than"):
-            assert elsewhere(name, *_LONG) == [], name
+            assert elsewhere(name) == [], name
     assert elsewhere("reasons that no function needs") == []
     print(f"{len(found()['functions with a reason'])} functions are long for a reason")  # noqa: T201 - with -s
 
 
 def test_exceptions_are_still_needed() -> None:
-    entries = [entry for name in found() if name.startswith(("functions of", "folders of")) for entry in found()[name]]
-    for place in (*_LONG, *_LARGE_FOLDERS):
+    entries = [*found()["functions with a reason"], *found()["large folders with a reason"]]
+    for place in (*structure.LONG_MODULES, *structure.LARGE_FOLDERS):
         assert any(entry.startswith(f"{place}:") for entry in entries), place
 
 
