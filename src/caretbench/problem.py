@@ -260,6 +260,7 @@ class Problem(Row):
     shown: Shown
     splice: Splice
     reference: str
+    # Data, which rows store and people read; a function of Python would be neither.
     checks: tuple[Check, ...] = Field(min_length=1)
     labels: Mapping[str, Label] = Field(default_factory=dict)
     cluster: str

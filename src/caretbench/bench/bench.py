@@ -151,9 +151,11 @@ class Bench:
 
     def config(self, built: Mapping[str, Path]) -> RunConfig:
         """Return the configuration of the run on the problems of some suites."""
-        own = {"temperature": self.settings.temperature, "max_tokens": self.settings.max_tokens, "baseline": "none"}
-        own |= {name: value for name, value in self.options.items() if value is not None}
-        configs = {suite: config_from_options(suite, own | {"data": str(built[suite])}, self.models) for suite in built}
+        base = {"temperature": self.settings.temperature, "max_tokens": self.settings.max_tokens, "baseline": "none"}
+        base |= {name: value for name, value in self.options.items() if value is not None}
+        configs = {
+            suite: config_from_options(suite, base | {"data": str(built[suite])}, self.models) for suite in built
+        }
         parts = tuple(one.suites[0].model_copy(update={"folder": suite}) for suite, one in configs.items())
         changes = {"suites": parts, "output": self.state / "runs" / self.run, "together": True}
         return next(iter(configs.values())).model_copy(update=changes)
@@ -164,11 +166,11 @@ class Bench:
 
         with Clients(plan, self.opener or open_client) as clients:
             infos = clients.check()
-        for resolved, own in zip(plan.suites, infos, strict=True):
+        for resolved, model_infos in zip(plan.suites, infos, strict=True):
             stored = {row.key for row in resolved.folder.completions()}
             shown = {one.id: (one.block_hash, one.shown) for one in resolved.problems}
             rows: list[Completion] = []
-            for info in own:
+            for info in model_infos:
                 before = self.history.before(self.run, resolved.suite.name, info.model, self.than)
                 earlier = RunFolder(self.state / before.data) if before is not None else None
                 if earlier is None or not earlier.problems_path.exists():

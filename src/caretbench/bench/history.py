@@ -114,9 +114,9 @@ def to_markdown(history: History, run: str, notes: Sequence[str]) -> str:
     rows = [row for row in history.rows if row.run == run]
     texts = [f"# CaretBench, {run}", *(f"* {text}" for text in notes), table_to_markdown(rates_table("Rates", rows))]
     for row in rows:
-        own = [one for one in history.rows if (one.suite, one.model) == (row.suite, row.model)][-_SHOWN:]
-        if len(own) > 1:
-            texts.append(table_to_markdown(rates_table(f"Trend: {row.model} on {row.suite}", own)))
+        recent = [one for one in history.rows if (one.suite, one.model) == (row.suite, row.model)][-_SHOWN:]
+        if len(recent) > 1:
+            texts.append(table_to_markdown(rates_table(f"Trend: {row.model} on {row.suite}", recent)))
     return "\n\n".join(texts) + "\n"
 
 
@@ -124,12 +124,12 @@ def to_junit(rows: Sequence[HistoryRow]) -> str:
     """Return the rows of a bench as JUnit XML: a test for each suite and model, which fails where it is worse."""
     root = ElementTree.Element("testsuites", name="caretbench")
     for suite in dict.fromkeys(row.suite for row in rows):
-        own = [row for row in rows if row.suite == suite]
-        counts = {name: str(sum(row.verdict in kinds for row in own)) for name, kinds in _KINDS.items()}
+        suite_rows = [row for row in rows if row.suite == suite]
+        counts = {name: str(sum(row.verdict in kinds for row in suite_rows)) for name, kinds in _KINDS.items()}
         part = ElementTree.SubElement(
-            root, "testsuite", {"name": suite, "tests": str(len(own)), "errors": "0", **counts}
+            root, "testsuite", {"name": suite, "tests": str(len(suite_rows)), "errors": "0", **counts}
         )
-        for row in own:
+        for row in suite_rows:
             case = ElementTree.SubElement(part, "testcase", classname=f"caretbench.{suite}", name=row.model)
             kind = next((name for name, kinds in _KINDS.items() if row.verdict in kinds), None)
             if kind is not None:

@@ -96,9 +96,9 @@ def _print_prompts(config: Any, *, as_json: bool) -> None:
     from caretbench.runs.plans.plan import ResolvedRun
 
     plan = ResolvedRun.from_config(config)
-    for one in () if as_json else plan.suites:
-        sizes = [(problem.id, f"{len(problem.shown.model_dump_json()):,}") for problem in one.problems]
-        print_table(sizes, (f"prompts of {one.suite.name}", "characters"))
-    for one in () if as_json else config.suites:
-        print_line(f"whole texts: caretbench show {one.name} --data {one.data} --prompts FILE")
+    for entry in () if as_json else plan.suites:
+        sizes = [(problem.id, f"{len(problem.shown.model_dump_json()):,}") for problem in entry.problems]
+        print_table(sizes, (f"prompts of {entry.suite.name}", "characters"))
+    for entry in () if as_json else config.suites:
+        print_line(f"whole texts: caretbench show {entry.name} --data {entry.data} --prompts FILE")
     print_forecast(plan, forecast_run(plan, without_sending(open_client)), as_json=as_json)

@@ -162,8 +162,8 @@ def _build(builder: Builder, sources: Sequence[str], output: Path, options: dict
     from caretbench.build.models.build import build, resolve_build_options
 
     models = _model_config(builder, output, options)
-    own = {option.name: options[option.name] for option in builder.options}
-    values = resolve_build_options(builder, own)
+    chosen = {option.name: options[option.name] for option in builder.options}
+    values = resolve_build_options(builder, chosen)
     if options.get("dry_run"):
         from caretbench.build.models.dry_run import dry_run
         from caretbench.models import without_sending
@@ -196,10 +196,10 @@ def _model_config(builder: Builder, output: Path, values: dict[str, Any]) -> Bui
 
     if not builder.roles:
         return BuildModelsConfig()
-    own = {option.name for option in builder.options}
+    option_names = {option.name for option in builder.options}
     named = with_remembered_models(builder, output, values["model"] or ())
     models = models_by_role(builder.suite.name, builder.roles, named, builder.roles_with_several_models)
-    return models_config(models, {option.name: values[option.name] for option in model_options(own)})
+    return models_config(models, {option.name: values[option.name] for option in model_options(option_names)})
 
 
 def models_config(models: Mapping[str, tuple[NamedModel, ...]], options: Mapping[str, Any]) -> BuildModelsConfig:

@@ -146,11 +146,11 @@ def _print_pairs(made: PairSet, model: str | None) -> None:
     from caretbench.runs.generate import count_or_estimate_tokens, estimate_tokens
     from caretbench.training.pair_set import token_tables
 
-    for one in made.sources:
-        if one.refused:
-            print_note(f"{one.source}: refused: {one.refused}")
-        for reason, count in one.passed_over.items():
-            print_note(f"{one.source}: {counted(count, 'file')} passed over: {reason}")
+    for source in made.sources:
+        if source.refused:
+            print_note(f"{source.source}: refused: {source.refused}")
+        for reason, count in source.passed_over.items():
+            print_note(f"{source.source}: {counted(count, 'file')} passed over: {reason}")
     if not made.pairs:
         print_note("no pair: nothing is written")
         raise typer.Exit(1)
@@ -163,7 +163,7 @@ def _print_pairs(made: PairSet, model: str | None) -> None:
         refused = join_counts(made.chosen.faults) or "none"
         chosen = counted(len(made.chosen.pairs), "pair")
         print_line(f"models chose {chosen}, {made.chosen.seeds} of them seeds; refused: {refused}")
-    print_line(f"{made.path}: {made.pairs} pairs of {sum(one.files for one in made.sources)} files")
+    print_line(f"{made.path}: {made.pairs} pairs of {sum(source.files for source in made.sources)} files")
 
 
 @app.command("decontaminate", cls=HelpCommand)

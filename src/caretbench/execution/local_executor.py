@@ -273,6 +273,8 @@ class ProgramRunner:
         language = self.runtime(request.language)
         sentinel = request.sentinel
         environment = dict(plan.environment)
+        # With the job: as a part of the worker's key these lines gave nearly each Python program one of its own, 102 s
+        # for DevBench's sample in place of 29.
         if sentinel and plan.answer_lines:
             environment[ANSWER_LINES] = ":".join(map(str, plan.answer_lines))
         ran = self.sandbox.run(

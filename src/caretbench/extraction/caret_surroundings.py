@@ -271,12 +271,12 @@ def _shifts(lines: list[str], surroundings: Surroundings) -> Iterator[tuple[int,
     """Yield columns of the first statement, and the text with its lines shifted to them, the most likely first."""
     unit = _unit(surroundings.before + surroundings.after)
     lines = [_in_unit(line, unit) for line in lines]
-    caret_line, own = surroundings.caret_line, margin_of(lines[0])
-    margins = [margin_of(line) for line in lines[1:] if line.strip()] or [own]
+    caret_line, first_margin = surroundings.caret_line, margin_of(lines[0])
+    margins = [margin_of(line) for line in lines[1:] if line.strip()] or [first_margin]
     for column in _columns(surroundings, len(unit)):
         inner = column + len(unit)
         head = lines[0] if caret_line.strip() else unit[0] * max(0, column - len(caret_line)) + lines[0].lstrip(" \t")
-        steps = (0, column - own, column - min(margins), inner - margins[0], column - margins[0],
-                 inner - min(margins), column - own - len(caret_line))  # fmt: skip
+        steps = (0, column - first_margin, column - min(margins), inner - margins[0], column - margins[0],
+                 inner - min(margins), column - first_margin - len(caret_line))  # fmt: skip
         for by in dict.fromkeys(steps):
             yield column, "\n".join([head, *(_shifted(line, by, unit) for line in lines[1:])])

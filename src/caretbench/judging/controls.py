@@ -154,9 +154,9 @@ def _twice(text: str) -> str:
 
 
 def _other(group: Sequence[Problem], index: int) -> str | None:
-    own = group[index].reference
+    reference = group[index].reference
     following = (group[(index + step) % len(group)].reference for step in range(1, len(group)))
-    return next((text for text in following if text.strip() != own.strip()), None)
+    return next((text for text in following if text.strip() != reference.strip()), None)
 
 
 HALLUCINATIONS: Final = frozenset({"claims", "flag"})

@@ -277,11 +277,11 @@ def load_criterion(path: Path) -> Criterion:
     Raises:
         DataError: the file cannot be read, is not a criterion, or has the name of one of CaretBench's criteria.
     """
-    own = _parse(path)
+    loaded = _parse(path)
     # A report over runs of several users would mix both under one name.
-    if own.name in criteria():
-        raise DataError(f"{path}: {own.name!r} is the name of one of CaretBench's criteria; choose another")
-    return own
+    if loaded.name in criteria():
+        raise DataError(f"{path}: {loaded.name!r} is the name of one of CaretBench's criteria; choose another")
+    return loaded
 
 
 def _parse(path: Traversable | Path) -> Criterion:

@@ -15,5 +15,5 @@ def _families() -> Mapping[str, Sequence[str]]:
 
 def model_family(name: str) -> str | None:
     """Return the family of a model, by its name without the provider; None for an unknown one."""
-    own = name.lower().rpartition("/")[2]
-    return next((family for family, parts in _families().items() if any(part in own for part in parts)), None)
+    model_name = name.lower().rpartition("/")[2]
+    return next((family for family, parts in _families().items() if any(part in model_name for part in parts)), None)

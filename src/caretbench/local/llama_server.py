@@ -221,6 +221,7 @@ class LlamaServer:
             "prompt_cache": self.setting.prompt_cache,
             **self.setting.model_dump(exclude={"mode"}),
         }
+        # A process of its own: a crash of native code would end the run with it.
         process = subprocess.Popen(
             [sys.executable, "-m", "caretbench.local.llama_process"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",

@@ -133,6 +133,7 @@ def _test_family(family: Sequence[ResamplingUnits], seed: int) -> tuple[list[flo
         return [mcnemar_exact(int((family[0].sums > 0).sum()), int((family[0].sums < 0).sum()))], None
     if not family:
         return [], None
+    # One flip for all tests of a table: Holm's factor on 10,000 resamplings told none of 528 pairs of 33 models apart.
     sums = _aligned(family)
     scale = np.sqrt((sums**2).sum(axis=1))
     # Equal answers have no spread: a tie, not a division by 0.

@@ -106,9 +106,9 @@ def _unfit(root: Path, patterns: tuple[str, ...], output: Path | None) -> Iterat
         prefix = "" if above == "." else f"{above}/"
         folders[:] = [name for name in folders if not _matches(prefix + name, name, patterns)]
         places = ((name, Path(folder) / name) for name in folders)
-        own = {name for name, place in places if os.path.realpath(place) == written or _is_output(place)}
-        yield from ((prefix + name, "tasks or a run of CaretBench") for name in sorted(own))
-        folders[:] = [name for name in folders if name not in own]
+        outputs = {name for name, place in places if os.path.realpath(place) == written or _is_output(place)}
+        yield from ((prefix + name, "tasks or a run of CaretBench") for name in sorted(outputs))
+        folders[:] = [name for name in folders if name not in outputs]
         for name in (*folders, *files):
             reason = None if _matches(prefix + name, name, patterns) else _fault(Path(folder) / name, real)
             if reason is not None:

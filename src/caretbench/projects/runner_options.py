@@ -264,8 +264,8 @@ def _with_files(part: str, files: Sequence[str], every: Sequence[str]) -> str | 
     words = [""]
     for word in part.split():
         pattern = word.strip("'\"").removeprefix("./").rstrip("/")
-        own = any(fnmatchcase(path, pattern) or path.startswith(f"{pattern}/") for path in every)
-        if not own or words[-1] in _WITH_MODULE:
+        has_paths = any(fnmatchcase(path, pattern) or path.startswith(f"{pattern}/") for path in every)
+        if not has_paths or words[-1] in _WITH_MODULE:
             words.append(word)
     left = program_words(" ".join(words))
     named = (
@@ -294,10 +294,10 @@ def _without_tests(part: str, names: Sequence[str]) -> str | None:
     option = re.match(r"-+[\w-]+", runner.without)
     if option is None or re.search(rf"\s{option[0]}(?=[\s=])", part):
         return None
-    own = [_FILE.sub("", one) for one in names]
+    test_names = [_FILE.sub("", one) for one in names]
     if runner.without_suites:
-        own = _with_suites(own)
-    patterns = [_name_pattern(one) for one in own]
+        test_names = _with_suites(test_names)
+    patterns = [_name_pattern(one) for one in test_names]
     if not all(patterns):
         return None
     text = runner.without.replace("{pattern}", "|".join(dict.fromkeys(patterns)))
@@ -321,8 +321,8 @@ def _name_pattern(name: str) -> str:
 
 def _wildcards(name: str) -> str:
     """Return a name as a wildcard pattern without characters of the shell; the file before it may be missing."""
-    own = name.partition(" › ")[2] or name  # noqa: RUF001  the separator of ava
-    return "*" + re.sub(r"[^A-Za-z0-9_ ]+", "*", own)
+    title = name.partition(" › ")[2] or name  # noqa: RUF001  the separator of ava
+    return "*" + re.sub(r"[^A-Za-z0-9_ ]+", "*", title)
 
 
 PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)

@@ -439,6 +439,7 @@ def _choose_for_carets(client: ModelClient) -> PromptStrategy:
     tokens = client.special_tokens()
     name = getattr(client, "served_name", client.name)
     try:
+        # Before an endpoint of the server: llama.cpp's `/infill` silently cuts long prefixes at its batch size.
         return get_strategy(f"fim/{format_for_model(name, tokens).name}")
     except UsageError as refusal:
         # A probe found that the endpoint reads a suffix, so that a model without known sentinels need not be asked left

@@ -36,6 +36,7 @@ def statement_lists(root: tree_sitter.Node, language: str) -> list[StatementList
     """Return all statement lists, in text order."""
     captured = captures(root, language, "blocks")
     kinds = node_kinds(language)
+    # A comment is no statement: as a block, `# x` would pass in place of each.
     no_statements = kinds.comments | kinds.directives | kinds.case_labels | {"ERROR"}
     skipped = {node.id for node in captured.get("not_statement", [])}
     inner = {node.id for node in captured.get("inner", [])}
@@ -111,16 +112,16 @@ class _BlockBuilder:
 
     def content(self, span: Span) -> tuple[Span, int]:
         """Return the span of the statements in a body (or in the body within a clause), and their number."""
-        one = self.by_span.get(span)
-        if one is None:
+        block = self.by_span.get(span)
+        if block is None:
             at = bisect.bisect_left(self.lists, span.start, key=lambda other: other.span.start)
             # The list of a body begins with it or right behind its opening token; four candidates spare a search of the
             # file.
             near = self.lists[at : at + 4]
-            one = next((other for other in near if other.statements and span.contains(other.span)), None)
-        if one is None or not one.statements:
+            block = next((other for other in near if other.statements and span.contains(other.span)), None)
+        if block is None or not block.statements:
             return span, 0
-        return Span(one.statements[0].start, one.statements[-1].end), len(one.statements)
+        return Span(block.statements[0].start, block.statements[-1].end), len(block.statements)
 
     def make(self, kind: BlockKind, span: Span) -> Block:
         content, count = self.content(span)
@@ -142,10 +143,10 @@ class _BlockBuilder:
         index = self.nesting.innermost(*content)
         if index is None:
             return "", span.end
-        one = self.lists[index]
-        ends_list = bool(one.statements) and one.statements[-1].end == content.end
-        if ends_list and self.source.data[content.end : one.span.end].endswith(b"}"):
-            return "}", one.span.end
+        block = self.lists[index]
+        ends_list = bool(block.statements) and block.statements[-1].end == content.end
+        if ends_list and self.source.data[content.end : block.span.end].endswith(b"}"):
+            return "}", block.span.end
         return "", content.end
 
     def statement_blocks(self, one: StatementList, is_function: bool) -> Iterator[Block]:

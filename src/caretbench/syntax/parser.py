@@ -282,6 +282,8 @@ def answer_probes() -> None:
         _parser(language)
         status, slow = 0, False
         if sys.platform != "win32":
+            # tree-sitter took more than 20 GB for 40,000 characters of a repetitive answer. Names that do not repeat
+            # cost as much: 20,000 characters of them in Java killed the scorer. Here only the child ends.
             child = os.fork()
             if child == 0:
                 _parse_and_end(encode(text), language)
@@ -396,6 +398,7 @@ def python_module(text: str) -> ast.Module | None:
         # Invalid escapes in strings are the program's business; as errors they would stop a test run.
         warnings.simplefilter("ignore")
         try:
+            # tree-sitter accepts wrong indentation and empty bodies.
             return ast.parse(text)
         # ValueError: NUL bytes; the last two: expressions nested deeper than the parser's stack.
         except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -147,18 +147,18 @@ def watch(
     """
     runs: dict[str, list[Path]] = {}
     complaints: list[str] = []
-    for index, one in enumerate(checkpoints):
-        model = config.models[0].model_copy(update={"name": one.name, "spec": one.spec})
-        own = config.model_copy(update={"models": (model,), "output": output / one.name, "together": True})
+    for index, checkpoint in enumerate(checkpoints):
+        model = config.models[0].model_copy(update={"name": checkpoint.name, "spec": checkpoint.spec})
+        own = config.model_copy(update={"models": (model,), "output": output / checkpoint.name, "together": True})
         try:
             plan = ResolvedRun.from_config(own, None, check_access)
-            complaints += [f"{one.name}: {line}" for line in _complete(one, plan, opener, progress)]
+            complaints += [f"{checkpoint.name}: {line}" for line in _complete(checkpoint, plan, opener, progress)]
         except CaretBenchError as error:
             if not index:
                 raise
-            complaints.append(f"{one.name}: {error}")
+            complaints.append(f"{checkpoint.name}: {error}")
             continue
-        progress("checkpoints", 1, len(checkpoints), one.name)
+        progress("checkpoints", 1, len(checkpoints), checkpoint.name)
         for resolved in plan.suites:
             if resolved.folder.scores_path.exists():
                 runs.setdefault(resolved.suite.name, []).append(resolved.folder.path)

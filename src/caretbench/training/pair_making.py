@@ -333,9 +333,9 @@ def _instructed(file: Excerpt, middles: Callable[[], list[ScaleMiddle]], draw: r
     """Return a middle of C3-Bench's scale-control completion with its instruction."""
     if not middles():
         return None
-    one = draw.choice(middles())
+    middle = draw.choice(middles())
     source = SourceText(file.id, file.language, file.text, Provenance(source=file.source, licence=file.licence))
-    return Middle(one.start, one.end, scale_problem(source, one).caret.instruction)
+    return Middle(middle.start, middle.end, scale_problem(source, middle).caret.instruction)
 
 
 class _Rewrites:
@@ -359,8 +359,8 @@ class _Rewrites:
         if function is None or not (contexts := self._contexts(function)):
             return None
         context = draw.choice(contexts)
-        one = draw.choice(context.equivalents)
-        return Middle(context.start, context.end, draw.choice(one.instructions), one.text)
+        equivalent = draw.choice(context.equivalents)
+        return Middle(context.start, context.end, draw.choice(equivalent.instructions), equivalent.text)
 
     def _rewritten(self, function: ast.FunctionDef) -> list[EquivalentContext]:
         """Return the rewrites of a function by their places in the file."""

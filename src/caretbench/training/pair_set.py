@@ -137,25 +137,25 @@ class ModelPairs:
         (model,) = self._models.names(role)
         requests = [
             model_roles.StructuredRequest(
-                one.id,
-                {"language": one.language, "path": one.path, "code": one.shown, "examples": shown,
-                 "count": str(count or one.pairs)},
+                excerpt.id,
+                {"language": excerpt.language, "path": excerpt.path, "code": excerpt.shown, "examples": shown,
+                 "count": str(count or excerpt.pairs)},
                 _SCHEMA, _SAMPLING, "a middle and its instruction",
             )
-            for one, shown in examples.items()
+            for excerpt, shown in examples.items()
         ]  # fmt: skip
 
         def listed(_key: str, text: str) -> list[object]:
             return model_roles.listed_values(text, "pairs", _MAX_PAIRS)
 
         answers = model_roles.readable_answers(self._models, role, {model: requests}, listed, pair_prompts()[role])
-        for one in examples:
-            answer = answers[model, one.id]
+        for excerpt in examples:
+            answer = answers[model, excerpt.id]
             if isinstance(answer, model_roles.UnreadableAnswer):
-                self._refuse(role, one, f"malformed: {answer.fault}", answer.text)
+                self._refuse(role, excerpt, f"malformed: {answer.fault}", answer.text)
                 continue
             for value in answer:
-                self._add(role, model, one, value)
+                self._add(role, model, excerpt, value)
 
     def _add(self, role: str, model: str, excerpt: Excerpt, value: object) -> None:
         try:
@@ -197,13 +197,13 @@ def _fault(chosen: _ChosenPair, excerpt: Excerpt) -> str:
 
 def _examples(excerpt: Excerpt, seeds: Sequence[TrainingPair], seed: int) -> str:
     """Return some seeds as text: of other files and of the same language, where there are such."""
-    others = [one for one in seeds if (one.source, one.path) != (excerpt.source, excerpt.path)] or seeds
-    alike = [one for one in others if one.language == excerpt.language] or others
+    others = [example for example in seeds if (example.source, example.path) != (excerpt.source, excerpt.path)] or seeds
+    alike = [example for example in others if example.language == excerpt.language] or others
     draw = random.Random(f"{seed} {excerpt.id}")  # noqa: S311 - a reproducible draw, no secret
     shown = []
-    for number, one in enumerate(draw.sample(alike, min(_EXAMPLES, len(alike))), 1):
-        answer = json.dumps({"middle": one.middle, "instruction": one.instruction}, ensure_ascii=False)
-        code = one.prefix[-_EXAMPLE_CONTEXT:] + one.middle + one.suffix[:_EXAMPLE_CONTEXT]
+    for number, example in enumerate(draw.sample(alike, min(_EXAMPLES, len(alike))), 1):
+        answer = json.dumps({"middle": example.middle, "instruction": example.instruction}, ensure_ascii=False)
+        code = example.prefix[-_EXAMPLE_CONTEXT:] + example.middle + example.suffix[:_EXAMPLE_CONTEXT]
         shown.append(f"Example {number}, in this code:\n\n{code.rstrip()}\n\n{answer}")
     return "\n\n".join(shown)
 

@@ -59,16 +59,16 @@ def configured_repositories(environment: Mapping[str, str]) -> MavenRepositories
         root = _parsed(path)
         if root is None:
             continue
-        for one in root.iterfind("mirrors/mirror"):
-            identity, url = child_text(one, "id"), _plain(child_text(one, "url"), environment)
-            if url and child_text(one, "blocked") != "true":  # such a mirror only refuses addresses without TLS
-                mirrors.setdefault(identity, MavenMirror(identity, child_text(one, "mirrorOf"), url))
-        active = {(one.text or "").strip() for one in root.iterfind("activeProfiles/activeProfile")}
+        for element in root.iterfind("mirrors/mirror"):
+            identity, url = child_text(element, "id"), _plain(child_text(element, "url"), environment)
+            if url and child_text(element, "blocked") != "true":  # such a mirror only refuses addresses without TLS
+                mirrors.setdefault(identity, MavenMirror(identity, child_text(element, "mirrorOf"), url))
+        active = {(element.text or "").strip() for element in root.iterfind("activeProfiles/activeProfile")}
         for profile in root.iterfind("profiles/profile"):
             if child_text(profile, "id") in active or child_text(profile, "activation/activeByDefault") == "true":
-                for one in (*profile.iterfind("repositories/*"), *profile.iterfind("pluginRepositories/*")):
-                    if url := _plain(child_text(one, "url"), environment):
-                        repositories.setdefault(child_text(one, "id"), url)
+                for element in (*profile.iterfind("repositories/*"), *profile.iterfind("pluginRepositories/*")):
+                    if url := _plain(child_text(element, "url"), environment):
+                        repositories.setdefault(child_text(element, "id"), url)
     return MavenRepositories(tuple(mirrors.values()), repositories)
 
 

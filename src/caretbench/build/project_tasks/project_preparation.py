@@ -253,10 +253,10 @@ class ProjectPreparation:
         return check.model_copy(update={"environment": {**recipe.environment, **check.environment}})
 
     def _reaches(self, snapshot: str, entry: NamedCheck) -> bool:
-        own = {path for path in self.mined if entry.applies_to(path)}
-        request = check_request(entry.check_for(*own), snapshot)
+        paths = {path for path in self.mined if entry.applies_to(path)}
+        request = check_request(entry.check_for(*paths), snapshot)
         engine = StoringEngine(self.engine, self.steps)
-        return bool(own) and not measure_reach(engine, request, own, store=self._store).reaches_nothing
+        return bool(paths) and not measure_reach(engine, request, paths, store=self._store).reaches_nothing
 
     def _prepare_tests(
         self,

@@ -340,28 +340,28 @@ class TaskBuilder:
         dropped: dict[str, str] = {}
         waiting = set(paths)
         for entry in runs.checks:
-            own = {path for path in waiting if entry.applies_to(path)}
+            checked_paths = {path for path in waiting if entry.applies_to(path)}
             # The first check that names a file decides about it: a task has one check.
-            waiting -= own
-            if not own:
+            waiting -= checked_paths
+            if not checked_paths:
                 continue
-            reach = self._reached(entry, project, own)
+            reach = self._reached(entry, project, checked_paths)
             self._check_added(project, entry, reach)
             if reach.reaches_nothing:
                 dropped[entry.name] = reaches_nothing_message(entry)
-                rejected["not_reached"] += miner.candidate_count(own)
+                rejected["not_reached"] += miner.candidate_count(checked_paths)
                 continue
             unknown.update(reach.unknown_files)
-            by_path = {path: analysed.analysis[path].source for path in own}
+            by_path = {path: analysed.analysis[path].source for path in checked_paths}
             hit = {path: len(reach.executed_lines(path, source)) for path, source in by_path.items()}
             for path, count in hit.items():
                 lines[by_path[path].language] += count
-            by_file = {path: entry.check_for(path) for path in own}
+            by_file = {path: entry.check_for(path) for path in checked_paths}
             origin = TaskOrigin(name, project.snapshot.id, settings.provenance(name), entry.check, by_file)
-            drawn = miner.draw(own, origin, reach, entry.limit, sum(hit.values()))
+            drawn = miner.draw(checked_paths, origin, reach, entry.limit, sum(hit.values()))
             rejected.update(drawn.rejected)
             if self.kept is not None:
-                self._content_keys |= dict.fromkeys(own, ContentKeys(project.snapshot, reach))
+                self._content_keys |= dict.fromkeys(checked_paths, ContentKeys(project.snapshot, reach))
             any_order = entry.name not in runs.order_dependent
             self._written_reach = tested.written_reach
             chosen = self._with_tests(miner, drawn.problems, entry, reach, any_order=any_order, budget_s=budget_s)

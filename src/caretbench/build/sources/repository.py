@@ -71,14 +71,14 @@ def _name_from_folder(folder: Path) -> RepositoryName:
         parts.pop()
     if not parts:
         return RepositoryName(_DEFAULT_NAME)
-    own = unquote(parts[-1]).removesuffix(".git")
+    folder_name = unquote(parts[-1]).removesuffix(".git")
     # Tools name clones `owner__name` (SWE-bench) or `owner+name`, as a folder name has no slash.
-    pair = _PAIR.fullmatch(own)
+    pair = _PAIR.fullmatch(folder_name)
     if pair is not None:
         return RepositoryName(f"{pair['owner']}/{pair['name']}")
     if len(parts) > 2 and _HOST.fullmatch(parts[-3].lower()) and re.fullmatch(_OWNER, parts[-2]):
-        return RepositoryName(f"{parts[-2]}/{own}", parts[-3].lower())
-    return RepositoryName(own or _DEFAULT_NAME)
+        return RepositoryName(f"{parts[-2]}/{folder_name}", parts[-3].lower())
+    return RepositoryName(folder_name or _DEFAULT_NAME)
 
 
 # The GPL has 35 KB; files with the licences of all dependencies have some hundreds.

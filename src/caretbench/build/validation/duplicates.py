@@ -204,16 +204,16 @@ class TwinIndex:
     def add(self, name: str, language: str, group: str, text: str) -> None:
         """Add a program, or replace the one of this name."""
         self.remove(name)
-        one = _program(name, group, text)
-        self._programs[language][name] = one
-        self._documents[language].update(one.words.keys())
+        program = _program(name, group, text)
+        self._programs[language][name] = program
+        self._documents[language].update(program.words.keys())
 
     def remove(self, name: str) -> None:
         """Remove a program, if it is in the index."""
         for language, programs in self._programs.items():
-            one = programs.pop(name, None)
-            if one is not None:
-                self._documents[language].subtract(one.words.keys())
+            program = programs.pop(name, None)
+            if program is not None:
+                self._documents[language].subtract(program.words.keys())
 
     def clear(self) -> None:
         """Remove all programs."""

@@ -202,6 +202,8 @@ def bubblewrap_arguments(
     """
     arguments = [
         # A session of its own has no terminal of ours into which a program could type (CVE-2017-5226).
+        # Each namespace by its name: with `--unshare-all` bubblewrap tries for a user namespace, and ran on without one
+        # (as root, with user namespaces forbidden: status 0).
         "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
         "--unshare-cgroup-try", "--uid", str(user), "--gid", str(user), "--hostname", "sandbox",
         "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL",
@@ -209,6 +211,7 @@ def bubblewrap_arguments(
         *_folders_above([*public_etc_files(), *descriptors, *read_only, *writable]),
         *_system_arguments(),
         "--proc", "/proc", "--dev", "/dev",
+        # Unsized by default. The number of files has no bound here (60,000 were made): our first process covers both.
         "--size", str(_OWN_BYTES), "--tmpfs", "/dev/shm",
         "--perms", "1777", "--size", str(_OWN_BYTES), "--tmpfs", "/tmp",
         "--perms", "0700", "--dir", WORK, "--perms", "0700", "--dir", HOME,

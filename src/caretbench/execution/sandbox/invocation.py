@@ -257,6 +257,8 @@ def resource_limits(
     ]
     if stack_mb is not None:
         bounds.append(("RLIMIT_STACK", stack_mb << 20, stack_mb << 20))
+    # A list in Python ends at 496 MB under either bound of 512. The JVM, Node.js and .NET reserve far more than they
+    # use, so only what they write to counts.
     if address_space_limit:
         bounds.append(("RLIMIT_AS", room, room))
     else:

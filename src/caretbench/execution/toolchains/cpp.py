@@ -47,6 +47,8 @@ MOLD = "/usr/bin/mold"
 PROGRAM = "main.cpp"
 OUT = "/out"
 
+# Of g++'s 572 ms for a program at -O2, -O0 takes 523 and mold with a precompiled header 351 to 360. A header of
+# the whole library lets 3 of 30 programs pass that miss an include.
 PAPER_FLAGS = ("-std=c++17", "-Wall", "-O2")
 DEFAULT_FLAGS = ("-std=c++17", "-O0", "-w", f"-I{HARNESS}")
 # ExecEval includes both headers first: control_completion_001203 and 001400 of SAFIM have malloc and fmax from there.
@@ -183,8 +185,8 @@ class CppRuntime(ExecutableRuntime):
     def _flags(self, request: ExecutionRequest) -> CompilerFlags:
         bundle = self.bundle(request)
         # ONLINE_JUDGE is a flag: a line before a byte order mark does not compile (control_completion_006171 of SAFIM).
-        own: CompilerFlags = DEFAULT_FLAGS if request.rules.sentinel else PAPER_FLAGS
-        flags = CONTEST_FLAGS if request.variant == CONTEST else own
+        usual_flags: CompilerFlags = DEFAULT_FLAGS if request.rules.sentinel else PAPER_FLAGS
+        flags = CONTEST_FLAGS if request.variant == CONTEST else usual_flags
         return (*flags, *(bundle.compile_flags if bundle is not None else ()))
 
     @property

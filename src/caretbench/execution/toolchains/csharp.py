@@ -77,6 +77,7 @@ class DotnetSdk(NamedTuple):
         return f".NET SDK {self.compiler.parents[1].name}, framework {self.framework}"
 
 
+# With a compile server of ours: the protocol of VBCSCompiler is tied to a version of the compiler.
 class CsharpRuntime(BaseRuntime):
     """C# runtime with the SDK of ``DOTNET_ROOT``or the PATH, or that of ``.ci/dotnet.sh`` in the cache."""
 

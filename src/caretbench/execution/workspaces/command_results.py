@@ -209,6 +209,7 @@ def _contest(expected: ExpectedOutput, printed: str) -> str:
     ours, theirs = printed.strip(), expected.text.strip()
     if [line.strip() for line in ours.split("\n")] == [line.strip() for line in theirs.split("\n")]:
         return ""
+    # Of 5,304 right outputs of SAFIM's references the lines alone refuse 146: YES for yes, 6.0000000 for 6.
     words, expected_words = ours.split(), theirs.split()
     if len(words) != len(expected_words):
         return f"it prints {len(words)} words in place of {len(expected_words)}"

@@ -119,8 +119,8 @@ def tool_environment(tools: Sequence[ProjectTool], path: str) -> dict[str, str]:
     if not tools:
         return {}
     folders = [str((tool.root / tool.programs).resolve()) for tool in tools]
-    own = {name: value for tool in tools for name, value in tool.environment.items()}
-    return {**own, "PATH": ":".join([*folders, path])}
+    variables = {name: value for tool in tools for name, value in tool.environment.items()}
+    return {**variables, "PATH": ":".join([*folders, path])}
 
 
 FOLDER: Final = "/caretbench/java"

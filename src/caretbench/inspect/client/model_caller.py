@@ -187,6 +187,8 @@ class ModelCaller:
             elif first is None:
                 first = time.monotonic() - begin
 
+        # A call costs 0.9 ms of CPU, a sample of a task of Inspect's own 12 ms; rows, tries and resumption would be the
+        # task's.
         output = await self._model.generate(
             messages_of(call.request.prompt),
             config=generate_config(

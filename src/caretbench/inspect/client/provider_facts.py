@@ -89,24 +89,24 @@ class ModelFacts:
     @property
     def identity(self) -> Mapping[str, JsonValue]:
         """Settings that identify the model: those that the provider defines, else its name."""
-        own = self._own("identity")
-        return dict(own) if isinstance(own, Mapping) else {"provider": self.name.partition("/")[0]}
+        reported = self._own("identity")
+        return dict(reported) if isinstance(reported, Mapping) else {"provider": self.name.partition("/")[0]}
 
     @property
     def context_tokens(self) -> int | None:
         """Context length (prompt and answer) in tokens, if the provider knows it."""
-        own = self._own("context_tokens")
-        return own if isinstance(own, int) else None
+        reported = self._own("context_tokens")
+        return reported if isinstance(reported, int) else None
 
     def count_tokens(self, text: str) -> int | None:
         """Return the number of tokens by the provider's own tokenizer, if it has one."""
-        own = self._own("token_count", text)
-        return own if isinstance(own, int) else None
+        reported = self._own("token_count", text)
+        return reported if isinstance(reported, int) else None
 
     def special_tokens(self) -> frozenset[str] | None:
         """Return those of the provider's own tokenizer, if it has one."""
-        own = self._own("special_tokens")
-        return None if own is None else frozenset(own)
+        reported = self._own("special_tokens")
+        return None if reported is None else frozenset(reported)
 
     def control_tokens(self) -> frozenset[str]:
         """Return those of the provider's own tokenizer, if it has one."""

@@ -26,6 +26,7 @@ _AS_IT_IS = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
 """Chat template that adds nothing."""
 
 
+# Inspect's providers of these names put a base model's text into a conversation.
 class CheckpointAPI(ModelAPI):
     """Provider for a checkpoint, through Inspect's provider of the same engine.
 

@@ -346,13 +346,13 @@ def _renamed(structure: AnswerStructure, compared: ComparedAnswer, by_level: boo
     A bound name that both texts have stays, unless ``by_level``: then all bound names are replaced.
     """
     known = _surrounding_names(compared.prefix, compared.suffix)
-    own = [name for name in introduced_names(structure.words) if name not in known | structure.bound_names]
-    if not own and not structure.bound_names:
+    new_names = [name for name in introduced_names(structure.words) if name not in known | structure.bound_names]
+    if not new_names and not structure.bound_names:
         return structure.calls
     other = next(one for one in compared.structures or () if one is not structure)
     elsewhere = _names(*other.words)
     # Two right answers may call a loop variable `i` and `row`: the order of the names is compared, not the names.
-    numbers = {name: f"${number}" for number, name in enumerate(name for name in own if name not in elsewhere)}
+    numbers = {name: f"${number}" for number, name in enumerate(name for name in new_names if name not in elsewhere)}
 
     def number(found: re.Match[str]) -> str:
         name, level = found.groups()

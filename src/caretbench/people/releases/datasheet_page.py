@@ -111,12 +111,12 @@ def _adaptations(sheet: Datasheet) -> Iterator[Table]:
 
 
 def _complexity(sheet: Datasheet) -> Iterator[Table]:
-    own = sheet.figures.sizes_paper.get(ALL)
-    if own is None:
+    sizes = sheet.figures.sizes_paper.get(ALL)
+    if sizes is None:
         return
     printed = printed_figures()
     rows = [
-        (f"{sheet.name} {sheet.version}", _number(own.total_lines), _number(own.cyclomatic)),
+        (f"{sheet.name} {sheet.version}", _number(sizes.total_lines), _number(sizes.cyclomatic)),
         *((one.name, one.lines or _DASH, one.cyclomatic or _DASH) for one in printed.complexity),
     ]
     notes = (

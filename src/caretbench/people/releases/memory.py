@@ -213,20 +213,20 @@ def _recall(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | 
 
 def _excess_recall(probed: Sequence[ProbedAnswer]) -> Iterator[tuple[ProbedAnswer, float]]:
     """Yield the share of hidden words in each answer minus the share of words that another problem hides."""
-    hidden = {one.problem.id: hidden_words(one.problem) for one in probed}
+    hidden = {probe.problem.id: hidden_words(probe.problem) for probe in probed}
     drawn = sorted(probed, key=lambda answer: sha256_text(answer.problem.id))
-    by_project = grouped((one.problem.cluster, one.problem.id) for one in drawn if hidden[one.problem.id])
-    for one in probed:
-        own = hidden[one.problem.id]
-        names = by_project[one.problem.cluster]
-        if not own or len(names) < 2:
+    by_project = grouped((probe.problem.cluster, probe.problem.id) for probe in drawn if hidden[probe.problem.id])
+    for probe in probed:
+        words = hidden[probe.problem.id]
+        names = by_project[probe.problem.cluster]
+        if not words or len(names) < 2:
             continue
-        other = names[(names.index(one.problem.id) + 1) % len(names)]
-        shown = _shown_words(one.problem)
-        control = hidden[other] - own - shown
-        written = set(_WORD.findall(one.text))
+        other = names[(names.index(probe.problem.id) + 1) % len(names)]
+        shown = _shown_words(probe.problem)
+        control = hidden[other] - words - shown
+        written = set(_WORD.findall(probe.text))
         if control:
-            yield one, len(own & written) / len(own) - len(control & written) / len(control)
+            yield probe, len(words & written) / len(words) - len(control & written) / len(control)
 
 
 def hidden_words(problem: Problem) -> set[str]:

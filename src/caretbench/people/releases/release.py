@@ -54,12 +54,12 @@ def private_finds(built: BuiltSet, problems: Sequence[Problem]) -> dict[str, lis
 def _finds(built: BuiltSet, problem: Problem) -> Iterator[PrivateFind]:
     seen = set()
     for place, text in released_texts(built, problem):
-        for one in private_texts(text):
-            if one.text not in seen:  # a program's texts are in several fields
-                seen.add(one.text)
+        for private in private_texts(text):
+            if private.text not in seen:  # a program's texts are in several fields
+                seen.add(private.text)
                 # The place and not the text: a message with the secret would carry it into logs.
-                line = text.count("\n", 0, one.start) + 1
-                yield PrivateFind(f"{place}:{line}", one.description, one.is_secret)
+                line = text.count("\n", 0, private.start) + 1
+                yield PrivateFind(f"{place}:{line}", private.description, private.is_secret)
 
 
 def released_texts(built: BuiltSet, problem: Problem) -> Iterator[tuple[str, str]]:

@@ -185,20 +185,20 @@ def write_problems(
             _copy_snapshot(built.root / SNAPSHOTS_FOLDER, folder / SNAPSHOTS_FOLDER, name)
         return None
     marked, rows = 0, []
-    for one in problems:
-        source, *others = built.source_paths(one)
+    for problem in problems:
+        source, *others = built.source_paths(problem)
         text = (built.root / source).read_text("utf-8-sig")
-        with_canary = mark_program(text, get_language(one.caret.language).line_comment, canary)
+        with_canary = mark_program(text, get_language(problem.caret.language).line_comment, canary)
         marked += canary in with_canary
         write_atomically(folder / source, with_canary)
         for path in others:
             write_atomically(folder / path, (built.root / path).read_bytes())
-        if (row := built.row(one)) is not None:
+        if (row := built.row(problem)) is not None:
             update = {"licence": row.licence or licence, "text_hash": sha256_text(with_canary)}
             rows.append(row.model_copy(update=update))
     if rows:
         write_rows(folder / INSTANCES_FILE, rows)
-    write_rows(folder / TEXTS_FILE, (released_text(built, one, canary, licence) for one in problems))
+    write_rows(folder / TEXTS_FILE, (released_text(built, problem, canary, licence) for problem in problems))
     return marked
 
 

@@ -46,6 +46,7 @@ def ranked_people(item: str, people: Iterable[str], seed: int) -> list[str]:
     return sorted(people, key=lambda person: rank(seed, "people", item, person))
 
 
+# Each person has one: from a common queue the quick would take most items.
 class PersonQueue:
     """Queue of one person: the open items in an order of their own, those for later, and second decisions.
 

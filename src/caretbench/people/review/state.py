@@ -390,10 +390,10 @@ class ReviewState:
                 continue
             if not are_new:
                 self._update_entries(name, queue, item)
-            own = self.decision(name, QueueEntry(item, 0))
-            queue.set_open(item, is_open=name in due and own is None)
+            decision = self.decision(name, QueueEntry(item, 0))
+            queue.set_open(item, is_open=name in due and decision is None)
             queue.set_returned(
-                item, is_returned=returned is not None and own is not None and own.order < returned.order
+                item, is_returned=returned is not None and decision is not None and decision.order < returned.order
             )
 
     def _due(self, item: str, *, is_returned: bool) -> set[str]:

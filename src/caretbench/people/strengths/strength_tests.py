@@ -57,12 +57,12 @@ def rates_of(rates: Sequence[ModelRates], model: str) -> ModelRates:
         DataError: there is no such model, or several variants have its name.
     """
     # Variants (another prompt, another instruction) share the model's name; the exact name goes first.
-    own = [entry for entry in rates if entry.name == model] or [entry for entry in rates if entry.model == model]
-    if len(own) != 1:
+    matching = [entry for entry in rates if entry.name == model] or [entry for entry in rates if entry.model == model]
+    if len(matching) != 1:
         listed = ", ".join(entry.name for entry in rates) or "none"
-        problem = "several variants have this name" if own else "the run has no verdict of such a model"
+        problem = "several variants have this name" if matching else "the run has no verdict of such a model"
         raise DataError(f"--strengths {model!r}: {problem}; models: {listed}")
-    return own[0]
+    return matching[0]
 
 
 def opponents(rates: Sequence[ModelRates], model: str) -> tuple[Opponents | None, tuple[str, ...]]:
@@ -73,12 +73,12 @@ def opponents(rates: Sequence[ModelRates], model: str) -> tuple[Opponents | None
     Raises:
         DataError: there is no such model, or several variants have its name.
     """
-    own = rates_of(rates, model)
-    others = [entry for entry in rates if entry is not own]
+    tested = rates_of(rates, model)
+    others = [entry for entry in rates if entry is not tested]
     names = tuple(entry.name for entry in others)
     if not others:
         return None, names
-    shared = own.rates
+    shared = tested.rates
     for entry in others:
         # Models that answered other problems met other difficulties: only common ones are compared.
         shared = shared.join(entry.rates, on="problem_id", how="semi")
@@ -95,7 +95,7 @@ def opponents(rates: Sequence[ModelRates], model: str) -> tuple[Opponents | None
     field = shared.join(mean, on="problem_id").drop("rate").rename({"field_rate": "rate"})
     title = field_title(names)
     whole = ModelRates(title, field.select(shared.columns), title, None)
-    return Opponents(own._replace(rates=shared), whole, kept), names
+    return Opponents(tested._replace(rates=shared), whole, kept), names
 
 
 def field_title(names: Sequence[str]) -> str:

@@ -77,8 +77,8 @@ def write_weights(folder: Path, shares: Sequence[MeasuredShare], *, events: int,
         f'source = "{events} events of {users} users"',
     ]
     for table in _TABLES:
-        own = [one for one in shares if one.table == table]
-        values = {one.name: 100 * (one.rate.value or 0.0) for one in own}
+        table_shares = [one for one in shares if one.table == table]
+        values = {one.name: 100 * (one.rate.value or 0.0) for one in table_shares}
         if not any(values.values()):
             if table != "cut":
                 continue
@@ -86,7 +86,7 @@ def write_weights(folder: Path, shares: Sequence[MeasuredShare], *, events: int,
             values = read_weights("even").cut.model_dump()
             lines += ["", "# No event is at an inner block: the shares are those of the weights `even`."]
         lines += ["", f"[{table}]"]
-        lines += [f"{_key(one.name)} = {values[one.name]:.4f}{_interval(one.rate)}" for one in own]
+        lines += [f"{_key(one.name)} = {values[one.name]:.4f}{_interval(one.rate)}" for one in table_shares]
     path = folder / WEIGHTS_NAME
     write_atomically(path, "\n".join(lines) + "\n")
     return path

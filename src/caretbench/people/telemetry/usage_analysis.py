@@ -117,6 +117,7 @@ def _rate(group: _UnitCounts) -> UserRate:
     if value in (0.0, 1.0):
         interval = wilson(value * group.users, group.users)
     else:
+        # A bootstrap over 30 users whose numbers of events differ held a rate in 78 to 90 % of simulations, not in 95.
         interval = _jackknife(group.hits, group.sizes, effective)
     return UserRate(
         value=value, low=interval.low, high=interval.high, events=int(events), users=group.users,

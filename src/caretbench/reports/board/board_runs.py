@@ -81,8 +81,8 @@ def _merged(runs: Sequence[LoadedRun]) -> BoardRun:
             notes.append(f"{run.name} has other answers of a model than an earlier run; the model has a row for both.")
         identity = identity_of(run)
         excluded = excluded_ids(find_excluded_problems(run.frame, run.problems, run.manifest), identity["profile"])
-        own = (pl.col(name) == identity[name] for name in ("policy", "profile"))
-        frames.append(run.frame.filter(*own, ~pl.col("problem_id").is_in(list(excluded))))
+        conditions = (pl.col(name) == identity[name] for name in ("policy", "profile"))
+        frames.append(run.frame.filter(*conditions, ~pl.col("problem_id").is_in(list(excluded))))
         there = {problem.id for problem in run.problems if has_verdicts(problem)} - excluded
         for (model, parameters), part in frames[-1].partition_by("model", "parameters", as_dict=True).items():
             key = (str(model), str(parameters))

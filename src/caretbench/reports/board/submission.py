@@ -137,8 +137,8 @@ def _unlike_data(run: LoadedRun, manifest: Manifest, source: str) -> str:
         return f"the data {source} (hash {stated}) are not here ({error})"
     if known.hash != manifest.data.hash:
         return f"the run's data have the hash {stated}, those here {known.hash[:16]}"
-    own = {problem.id: problem for problem in known.problems}
-    return next((f"the run has another {one.id} than the data" for one in run.problems if own.get(one.id) != one), "")
+    by_id = {problem.id: problem for problem in known.problems}
+    return next((f"the run has another {one.id} than the data" for one in run.problems if by_id.get(one.id) != one), "")
 
 
 def _unlike_gate(run: LoadedRun, report: SubmissionReport) -> Iterator[str]:
@@ -173,6 +173,7 @@ def _check_verdicts(
     if len(decided) < len(known):
         about = f"{len(known) - len(decided)} sampled answers have no verdict on this machine"
         report.unconfirmed.append(f"{run.name}: {about}")
+    # They decide which problems count: an edited baseline raised a rate without a change to the model's own rows.
     baselines = [
         key for key, passed in after.items() if key[1] in again.baselines and key in before and passed is not None
     ]
@@ -195,8 +196,8 @@ def _excluded(run: LoadedRun) -> set[str]:
 
 
 def _verdicts(run: LoadedRun) -> dict[CompletionKey, bool | None]:
-    own = (pl.col(name) == str(run.manifest.get(name)) for name in ("policy", "profile"))
-    rows = run.frame.filter(*own).select("problem_id", "model", "parameters", "sample", "passed")
+    conditions = (pl.col(name) == str(run.manifest.get(name)) for name in ("policy", "profile"))
+    rows = run.frame.filter(*conditions).select("problem_id", "model", "parameters", "sample", "passed")
     return {(row[0], row[1], row[2], row[3]): row[4] for row in rows.iter_rows()}
 
 

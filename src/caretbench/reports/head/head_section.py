@@ -172,6 +172,7 @@ def _pairs(
     by_part = []
     for part, ranking, known in zip(parts, rankings, rates, strict=True):
         models = [known[entry.title] for entry in ranking if not entry.baseline]
+        # All pairs: neighbours of the ranking would be chosen after looking at it.
         by_part.append(list(part_tests(part, combinations(models, 2))))
     rows = iter(_comparison_rows(source, [test for tests in by_part for test in tests]))
     return [tuple(next(rows) for _ in tests) for tests in by_part]

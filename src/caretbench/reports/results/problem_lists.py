@@ -148,6 +148,8 @@ def leading_problems(
     frame: pl.DataFrame, problems: Sequence[Problem], profile: str, excluded: Collection[str] = ()
 ) -> LeadingProblems:
     """Return the problems over which rates lead under a profile: those that need an answer; all under ``paper``."""
+    # An empty answer passes 52 % of DevBench's problems in JavaScript, and of the model that ranked first 10.6 % of
+    # the answers were empty.
     if rules_of(profile_named(profile)).needs_answer:
         return needed_problems(frame, problems, profile, excluded)
     return LeadingProblems(frozenset(problem.id for problem in problems).difference(excluded), "all")

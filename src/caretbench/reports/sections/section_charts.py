@@ -55,6 +55,7 @@ def rates_by_label(columns: Sequence[ModelResults], stratum: str) -> Spec | None
 
     Parts with fewer than 20 problems are only in the tables; None if fewer than two parts are left.
     """
+    # Points, not bars: a bar hides its interval, and a rate of 0 had none.
     judged = models_in(columns)
     models = [column.title for column in judged]
     rows = [

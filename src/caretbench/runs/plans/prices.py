@@ -142,6 +142,7 @@ class CostBudget:
     def reserve(self, max_cost: float) -> bool:
         """Reserve US dollars for a request; return False, and reserve nothing, if the budget is too small."""
         with self._lock:
+            # The worst case, before the request is sent: the limit holds over all stops of a run.
             # A free request passes even if the limit is already reached.
             if self.limit is not None and max_cost > 0 and self.spent + self._reserved + max_cost > self.limit:
                 return False

@@ -36,6 +36,7 @@ def blind_scale(prefix: str, suffix: str, specification: ScaleSpecification) -> 
     of all if none does.
     """
     first, *others = _texts(prefix, suffix, specification)
+    # A text without sense of the asked extent follows all 125 instructions of the starter set, as the reference does.
     # The verifier chooses: a floor should be as high as an answer without sense can get.
     return next((one for one in (first, *others) if verify(prefix, one, suffix, specification).ok), first)
 

@@ -28,6 +28,7 @@ empty answers are hallucinations in all tables.
 BINARY_TASKS: Final = frozenset({EASY_TASK, HARD_TASK, HALLUCINATION_TASK})
 """Tasks whose values are 0 or 1."""
 
+# A reader who saw only the choices was right in 40 of 40 questions of GMCQ-Hard: chance is no floor there.
 FLOOR_TASKS: Final = (HARD_TASK, MASKED_TASK)
 """Tasks whose floor is the model's own blind answer, where it was asked without the text."""
 

@@ -24,6 +24,7 @@ from caretbench.syntax.parser import matches, text_of, upwards
 from caretbench.syntax.uses.expression_contexts import inferred_kind, is_function, kind_of_value, plain_type
 
 _ROLES: Final = ("parameter", "local", "comprehended", "field", "constant", "function", "typename", "import")
+_VARIABLES: Final = ("parameter", "local", "comprehended", "constant")
 _EVERYWHERE: Final = frozenset({"comprehended", "field", "constant", "function", "typename", "import"})
 
 
@@ -89,16 +90,18 @@ class DeclarationIndex:
     def visible_variables(self, position: int) -> list[Declaration]:
         """Return the variables that can be used at a position and have a value there, each name once."""
         by_name: dict[str, Declaration] = {}
-        for one in self.all:
-            if one.scope_start <= position < one.end and one.role in ("parameter", "local", "comprehended", "constant"):
-                earlier = by_name.get(one.name)
-                if earlier is None or (earlier.scope_start, earlier.start) <= (one.scope_start, one.start):
-                    if one.usable_from <= position:
-                        by_name[one.name] = one
-                    elif one.role == "local" and earlier is not None and one.scope_start > earlier.scope_start:
+        for variable in self.all:
+            if variable.scope_start <= position < variable.end and variable.role in _VARIABLES:
+                earlier = by_name.get(variable.name)
+                if earlier is None or (earlier.scope_start, earlier.start) <= (variable.scope_start, variable.start):
+                    if variable.usable_from <= position:
+                        by_name[variable.name] = variable
+                    elif (
+                        variable.role == "local" and earlier is not None and variable.scope_start > earlier.scope_start
+                    ):
                         # Hidden by a name of an inner scope that has no value yet.
-                        by_name.pop(one.name)
-        return [one for one in by_name.values() if one.assigned]
+                        by_name.pop(variable.name)
+        return [variable for variable in by_name.values() if variable.assigned]
 
     def _declared(
         self, root: tree_sitter.Node, match: Mapping[str, Sequence[tree_sitter.Node]]

@@ -279,6 +279,8 @@ def _whole_checkpoint(output: Path) -> Path | None:
 
 def _trainer(plan: TuningPlan, output: Path, curve: LossCurve, report: Any) -> Any:
     import torch
+
+    # Without TRL, which would bring datasets, pandas and pyarrow for the same loop.
     from transformers import (
         AutoModelForCausalLM,
         AutoTokenizer,

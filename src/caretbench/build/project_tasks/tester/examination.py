@@ -212,8 +212,8 @@ def run_fault(result: WorkspaceResult, tests: Sequence[WrittenTest]) -> str:
     for test in tests:
         # By the file's name, which runners put into the test's name in different ways; it holds a hash, so no other
         # test has it.
-        own = [one for name, one in outcomes.items() if test.stem in name]
-        if result.status is Status.PASSED and (not own or any(one.outcome != "passed" for one in own)):
+        about = [one for name, one in outcomes.items() if test.stem in name]
+        if result.status is Status.PASSED and (not about or any(one.outcome != "passed" for one in about)):
             return "no_outcome: it ends the run, is skipped, or is not collected"
     return "" if result.status is Status.PASSED else f"fails: {failure_reason(result)}"
 

@@ -193,11 +193,11 @@ class ProjectTester:
         )
         if not kept:
             return WrittenTests(case.snapshot, None, record)
-        own = [test for test, _ in kept]
+        kept_tests = [test for test, _ in kept]
         # All tests in one run: the limits of a single written test would end it.
-        request = runs.plain_request(own).model_copy(update={"limits": WORKSPACE_LIMITS})
+        request = runs.plain_request(kept_tests).model_copy(update={"limits": WORKSPACE_LIMITS})
         reach = measure_reach(case.engine, request, case.blocks, store=case.store)
-        return WrittenTests(with_files(case.store, case.snapshot, runs.files(own)), reach, record)
+        return WrittenTests(with_files(case.store, case.snapshot, runs.files(kept_tests)), reach, record)
 
     def _record(
         self,

@@ -146,8 +146,8 @@ class WrittenRuns:
 
     def files(self, tests: Iterable[WrittenTest]) -> dict[str, bytes]:
         """Return the files of tests by path."""
-        own = {f"{self.folder}/{test.stem}.py": test.source.encode() for test in tests}
-        return {f"{self.folder}/__init__.py": b"", **own} if own else {}
+        test_files = {f"{self.folder}/{test.stem}.py": test.source.encode() for test in tests}
+        return {f"{self.folder}/__init__.py": b"", **test_files} if test_files else {}
 
     def request(
         self, tests: Iterable[WrittenTest], identity: str, patch: Mapping[str, bytes] | None = None

@@ -81,9 +81,9 @@ def shown_code(analysis: ProjectAnalysis, group: FunctionGroup) -> str:
     # The head has the imports and constants, which tests need to know.
     parts = [f"{whole[:_MAX_HEAD]}\n# …"]
     room = (_MAX_CODE - _MAX_HEAD) // len(group.functions)
-    for one in group.functions:
-        head = visible_text(data[one.outer.start : one.span.start])[:_MAX_HEAD] if one.outer != one.span else ""
-        text = visible_text(data[one.span.start : one.span.end])
+    for function in group.functions:
+        head = visible_text(data[function.outer.start : function.span.start])[:_MAX_HEAD]
+        text = visible_text(data[function.span.start : function.span.end])
         shown = text if len(text) <= room else f"{text[:room]}\n# …"
         parts.append(f"{head}\n    # …\n    {shown}" if head else shown)
     return without_secrets("\n\n".join(parts))
@@ -97,6 +97,6 @@ def without_secrets(code: str) -> str:
 
 def import_path(path: str, folders: Sequence[str]) -> str:
     """Return the name of a module by which tests import it; ``folders`` are those on the import path."""
-    own = max((one for one in folders if one != "." and path.startswith(f"{one}/")), key=len, default="")
-    parts = path.removeprefix(f"{own}/" if own else "").removesuffix(".py").split("/")
+    folder = max((one for one in folders if one != "." and path.startswith(f"{one}/")), key=len, default="")
+    parts = path.removeprefix(f"{folder}/" if folder else "").removesuffix(".py").split("/")
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)

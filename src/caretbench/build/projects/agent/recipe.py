@@ -51,10 +51,10 @@ class Recipe(Row):
     @field_validator("commands", "test_command")
     @classmethod
     def _are_lines(cls, value: tuple[str, ...] | str | None) -> tuple[str, ...] | str | None:
-        for one in (value,) if isinstance(value, str) else value or ():
-            if not one.strip():
+        for line in (value,) if isinstance(value, str) else value or ():
+            if not line.strip():
                 raise ValueError("a command is empty")
-            if "\0" in one:
+            if "\0" in line:
                 raise ValueError("a command contains a NUL character")
         return value
 

@@ -92,6 +92,7 @@ def _statements_by_line(nodes: Sequence[tree_sitter.Node]) -> dict[int, list[int
     return owners
 
 
+# html5lib's report of its tests has more than 4 MB.
 _MAX_BYTES = 16 << 20
 _PATIENCE = 4.0
 """Factor of the limits of recorded runs, which take longer."""
@@ -286,6 +287,7 @@ class _RecordedRuns:
         if result.status is not Status.COMPILE_ERROR:
             return ()
         output = f"{result.stderr.text}\n{result.stdout.text}"
+        # args4j was refused as a whole for one test that uses a package which the JDK does not export.
         blamed = tuple(path for path in paths if _error_in(path).search(output))
         return blamed if len(blamed) < len(paths) else ()
 

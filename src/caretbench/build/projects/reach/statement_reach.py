@@ -172,8 +172,8 @@ class CallChains:
 
     def depth(self, test: str, path: str, span: tuple[int, int]) -> int | None:
         """Return the depth of the function around a span in a test; None if the test does not enter it, or unknown."""
-        own = self.function_at(path, span)
-        return next((one.depth for one in self.entries(test) if one.function == own), None)
+        function = self.function_at(path, span)
+        return next((one.depth for one in self.entries(test) if one.function == function), None)
 
     def function_at(self, path: str, span: tuple[int, int]) -> ProjectFunction | None:
         """Return the innermost named function around a span."""
@@ -216,9 +216,9 @@ class CallChains:
         return self._places[place]
 
     def _calling(self, place: CodePlace) -> ProjectFunction | None:
-        own = None if place.name.startswith("<") else self._called(place)
-        if own is not None or place.path not in self._analysis.files:
-            return own
+        called = None if place.name.startswith("<") else self._called(place)
+        if called is not None or place.path not in self._analysis.files:
+            return called
         source = self._analysis[place.path].source
         start = source.line_starts[place.line - 1] if 0 < place.line <= len(source.line_starts) else 0
         text = source.data[start:].split(b"\n", 1)[0]

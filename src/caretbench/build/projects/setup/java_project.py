@@ -187,7 +187,7 @@ class JavaPackages(NamedTuple):
 def java_packages(snapshot: Snapshot) -> JavaPackages:
     """Return the artefacts that the modules with tests name, without JUnit and without the project's own."""
     named: dict[Artefact, None] = {}
-    own: set[Artefact] = set()
+    project_artefacts: set[Artefact] = set()
     tested = java_folders(snapshot).sources
     for path in sorted(snapshot.entries):
         if not _BUILD_FILES.fullmatch(path) or snapshot.entries[path].kind != "file":
@@ -196,10 +196,10 @@ def java_packages(snapshot: Snapshot) -> JavaPackages:
         folder = path.rpartition("/")[0]
         module = _maven_module(text) if path.endswith("pom.xml") else _Module(None, tuple(_others(text)))
         if module.artefact is not None:
-            own.add(module.artefact)
+            project_artefacts.add(module.artefact)
         if not folder or any(source.startswith(f"{folder}/") for source in tested):
             named.update(dict.fromkeys(module.dependencies))
-    wanted = tuple(one for one in named if one not in own and one.group not in _IN_BUNDLE)
+    wanted = tuple(one for one in named if one not in project_artefacts and one.group not in _IN_BUNDLE)
     jars: dict[Path, None] = {}
     absent = [one for one in wanted if not _collect(one, jars, set())]
     return JavaPackages(wanted, tuple(jars), tuple(absent))

@@ -210,8 +210,8 @@ def _programs(part: str, scripts: Mapping[str, str], above: tuple[str, ...]) -> 
     called = _called(part, scripts, above)
     if called is not None:
         for inner in called.names:
-            for one in AND.split(scripts[inner]):
-                yield from _programs(one, scripts, (*above, inner))
+            for command in AND.split(scripts[inner]):
+                yield from _programs(command, scripts, (*above, inner))
         return
     words = program_words(part)
     first = words[0] if words else ""

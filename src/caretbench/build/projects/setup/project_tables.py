@@ -103,10 +103,10 @@ def expanded_requirements(snapshot: Snapshot, requirements: Iterable[str]) -> tu
 def plain_requirements(snapshot: Snapshot, requirements: Iterable[str]) -> tuple[str, ...]:
     """Return the requirements that name a package of an index, with those in requirements files; no other lines."""
     listed: list[str] = []
-    for one in requirements:
-        text = read_text(snapshot, one.removeprefix("-r ")) or "" if one.startswith("-r ") else one
+    for entry in requirements:
+        text = read_text(snapshot, entry.removeprefix("-r ")) or "" if entry.startswith("-r ") else entry
         listed += (re.sub(r"(?:^|\s)#.*", "", line).strip() for line in text.splitlines())
-    return tuple(dict.fromkeys(one for one in listed if _REQUIREMENT.fullmatch(one)))
+    return tuple(dict.fromkeys(line for line in listed if _REQUIREMENT.fullmatch(line)))
 
 
 def _in_file(snapshot: Snapshot, path: str, seen: set[str], depth: int = 0) -> list[str]:

@@ -152,8 +152,8 @@ def _needed(snapshot: Snapshot, runner: str | None) -> _Needed:
 
 
 def _has_old_hooks(snapshot: Snapshot) -> bool:
-    own = (path for path in snapshot.entries if path.rpartition("/")[2] == "conftest.py")
-    return any(_OLD_HOOKS.search(read_text(snapshot, path) or "") for path in own)
+    conftests = (path for path in snapshot.entries if path.rpartition("/")[2] == "conftest.py")
+    return any(_OLD_HOOKS.search(read_text(snapshot, path) or "") for path in conftests)
 
 
 def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None:
@@ -185,6 +185,7 @@ def added_installation(arguments: str) -> str:
 
     pip itself leaves out each folder that exists: a namespace of several distributions, or that of scripts.
     """
+    # Next to its dependencies: the project's scripts, and its part of a namespace, were missing where another had some.
     place = "/tmp/caretbench-packages"  # noqa: S108  a path inside the sandbox
     merge = f"mkdir -p {PACKAGES_FOLDER} && cp -r {place}/. {PACKAGES_FOLDER}/"
     return f"{INSTALLATION.replace(PACKAGES_FOLDER, place)} {arguments} && {merge}"
@@ -218,6 +219,7 @@ def _package_folders(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
     Of a namespace, which other distributions are part of, only the project's own packages count.
     """
+    # Of all: packages of other distributions were copied into zope.interface's src/zope, and searched for tests.
     root = "src/" if "src" in import_folders(snapshot) else ""
     matches = (re.match(rf"{root}((?:\w+/)+)[^/]+\.py$", path) for path in sorted(snapshot.entries))
     folders = dict.fromkeys(match[1] for match in matches if match)

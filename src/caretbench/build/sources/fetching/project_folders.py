@@ -94,6 +94,7 @@ def write_commit(folder: Path, place: Path, usage: SourceUsage, inside: str = ""
     Raises:
         DataError: a name or a link is refused, there is too much, or there is no such folder.
     """
+    # Objects, not a checkout: that would run filters of the user's settings over foreign files.
     with open_repository(folder, "FETCH_HEAD") as repository:
         writer = MemberWriter(place, usage)
         files: list[tuple[str, int, str]] = []

@@ -365,6 +365,8 @@ class _BoundedStream:
 
 def _unpack_tar(stream: _Opened, writer: MemberWriter, usage: SourceUsage) -> None:
     bounded = _BoundedStream(stream, usage)
+    # Member by member: the filter of `tarfile` itself lets names clash that differ by case, and has no bound on
+    # sizes.
     with stream, tarfile.open(fileobj=bounded, mode="r:", encoding="utf-8") as packed:  # type: ignore[call-overload]
         for member in packed:
             if member.isdir():

@@ -45,15 +45,15 @@ class MergedBranch:
 
     def complete_message(self, merge: CommitMessage) -> CommitMessage:
         """Return the merge's message, completed by the message of the branch's only commit."""
-        own = self.message
-        if own is None or merge.description:
+        message = self.message
+        if message is None or merge.description:
             return merge
         named = merge.format_name is not None or not merge.title.startswith(_DEFAULT_MERGE_PREFIX)
         return replace(
             merge,
-            title=merge.title if named else own.title,
-            description=own.description,
-            trailers_removed=merge.trailers_removed + own.trailers_removed,
+            title=merge.title if named else message.title,
+            description=message.description,
+            trailers_removed=merge.trailers_removed + message.trailers_removed,
         )
 
 

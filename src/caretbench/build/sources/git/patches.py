@@ -402,9 +402,9 @@ def _read_batch(
         # The trees name no missing blob: read the next commits one by one.
         while pending:
             sha = pending.pop(0)
-            one = _read_one(repository, sha, limits) if sha not in absent else _unreadable_commit(sha, absent)
-            yield one
-            if isinstance(one, SkippedCommit) and sha not in absent:
+            commit = _read_one(repository, sha, limits) if sha not in absent else _unreadable_commit(sha, absent)
+            yield commit
+            if isinstance(commit, SkippedCommit) and sha not in absent:
                 break
 
 

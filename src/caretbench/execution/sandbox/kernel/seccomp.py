@@ -49,6 +49,7 @@ _BUFFER_SIZES = (7, 8, 32, 33)  # SO_SNDBUF, SO_RCVBUF, and both FORCE
 # Pages pinned for sending without a copy are counted by user: programs of one user would share the bound.
 _ZERO_COPY = 60
 
+# A socket of AF_VSOCK opens in an empty network namespace, and leads to the hypervisor.
 SOCKET_FAMILIES = (1, 2, 10, 16)  # UNIX, INET, INET6, NETLINK
 _ALIASES = {"amd64": "x86_64", "arm64": "aarch64"}
 

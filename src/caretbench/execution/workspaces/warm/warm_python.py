@@ -41,8 +41,8 @@ def content_hash(files: Mapping[str, str], module: str) -> str | None:
 
     ``files`` are hashes of contents by path, relative to the folder on the import path.
     """
-    own = sorted(path for path in files if path.startswith((f"{module}/", f"{module}.")))
-    return sha256_text(*(f"{path} {files[path]}" for path in own)) if own else None
+    module_files = sorted(path for path in files if path.startswith((f"{module}/", f"{module}.")))
+    return sha256_text(*(f"{path} {files[path]}" for path in module_files)) if module_files else None
 
 
 @cache

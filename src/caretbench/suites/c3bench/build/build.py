@@ -406,8 +406,8 @@ def context_problems(context: ImplementationContext) -> list[Problem]:
 
 def _reject_counts(rejects: Iterable[Reject]) -> dict[str, int]:
     counts: Counter[str] = Counter()
-    for one in rejects:
-        counts[f"{one.stage}: {one.reason}"] += one.count
+    for reject in rejects:
+        counts[f"{reject.stage}: {reject.reason}"] += reject.count
     return dict(sorted(counts.items()))
 
 

@@ -116,13 +116,13 @@ def paired_functions(identity: str, text: str, checks: str, provenance: Provenan
     module, checking = python_module(text), python_module(checks)
     if module is None or checking is None:
         return
-    functions = {one.name for one in module.body if isinstance(one, ast.FunctionDef)}
-    for one in checking.body:
-        if isinstance(one, ast.FunctionDef) and one.name.removeprefix(CHECKS_PREFIX) in functions:
-            name = one.name.removeprefix(CHECKS_PREFIX)
+    functions = {statement.name for statement in module.body if isinstance(statement, ast.FunctionDef)}
+    for statement in checking.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name.removeprefix(CHECKS_PREFIX) in functions:
+            name = statement.name.removeprefix(CHECKS_PREFIX)
             # A helper of the checks may have the name of a function; only `check_FUNCTION` tests it.
-            if name != one.name:
-                test = f"{_reduced(checks, checking, one.name)}\n\ncheck = {one.name}\n"
+            if name != statement.name:
+                test = f"{_reduced(checks, checking, statement.name)}\n\ncheck = {statement.name}\n"
                 stem = PurePosixPath(identity).with_suffix("")
                 yield CheckedFunction(f"{stem}/{name}", name, _reduced(text, module, name), test, provenance)
 
@@ -168,13 +168,13 @@ def _imports(statement: ast.Import | ast.ImportFrom, used: set[str]) -> bool:
 def _joined(parts: list[tuple[ast.stmt, str]]) -> str:
     text = ""
     before: ast.stmt | None = None
-    for one, part in parts:
+    for statement, part in parts:
         if before is not None:
-            apart = isinstance(one, _DEFINITIONS) or isinstance(before, _DEFINITIONS)
-            same = isinstance(one, ast.Import | ast.ImportFrom) == isinstance(before, ast.Import | ast.ImportFrom)
+            apart = isinstance(statement, _DEFINITIONS) or isinstance(before, _DEFINITIONS)
+            same = isinstance(statement, ast.Import | ast.ImportFrom) == isinstance(before, ast.Import | ast.ImportFrom)
             text += "\n\n\n" if apart else "\n" if same else "\n\n"
         text += part
-        before = one
+        before = statement
     return text + "\n"
 
 
@@ -188,14 +188,14 @@ def _defined(statement: ast.stmt) -> Iterator[str]:
         return
     if isinstance(statement, ast.Import | ast.ImportFrom) or _is_main_guard(statement):
         return
-    for one in ast.walk(statement):
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-            yield one.id
-        elif isinstance(one, ast.Subscript | ast.Attribute) and isinstance(one.value, ast.Name):
-            if isinstance(one.ctx, ast.Store) or isinstance(statement, ast.Expr):  # TABLE["a"] = 1, TABLE.update(…)
-                yield one.value.id
-        elif isinstance(one, ast.Import | ast.ImportFrom):  # below try or if
-            yield from ((each.asname or each.name).partition(".")[0] for each in one.names)
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.value, ast.Name):
+            if isinstance(node.ctx, ast.Store) or isinstance(statement, ast.Expr):  # TABLE["a"] = 1, TABLE.update(…)
+                yield node.value.id
+        elif isinstance(node, ast.Import | ast.ImportFrom):  # below try or if
+            yield from ((each.asname or each.name).partition(".")[0] for each in node.names)
 
 
 def _is_main_guard(statement: ast.stmt) -> bool:

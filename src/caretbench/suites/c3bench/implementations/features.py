@@ -216,16 +216,16 @@ def _call_features(parts: TreeParts, language: str) -> Iterator[tuple[str, Node]
     for called, arguments in parts.calls:
         # `sum(x for x in values)` has brackets of its own for neither.
         whole = [arguments] if arguments.type in kinds.generator_expressions else arguments.named_children
-        given = [one for one in whole if "comment" not in one.type and one.type not in kinds.keyed]
+        given = [argument for argument in whole if "comment" not in argument.type and argument.type not in kinds.keyed]
         name = f"call:{text_of(called)}"
         yield f"{name}/{len(given)}", called
         if given and given[0].type in kinds.literal_kinds:
             yield f"{name}({_written(given[0], language)})", called
-        if any(text_of(one) in lambdas for one in given):
+        if any(text_of(argument) in lambdas for argument in given):
             yield f"lambda_argument:{text_of(called)}", called
-        for one in whole:
-            if one.type in kinds.keyed:
-                keyword = f"keyword:{_written(one, language)}"
+        for argument in whole:
+            if argument.type in kinds.keyed:
+                keyword = f"keyword:{_written(argument, language)}"
                 yield from ((keyword.partition("=")[0], called), (keyword, called))
 
 

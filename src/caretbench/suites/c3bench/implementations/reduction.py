@@ -179,20 +179,22 @@ def _edits(module: ast.Module) -> Iterator[_Edit]:
     """Yield the possible edits: outer statements first, since with one of them all in it goes."""
     steering = _steering(module)
     blocks = [
-        (node, field, index, one)
+        (node, field, index, statement)
         for node in ast.walk(module)
         for field in _BODIES
         if isinstance(statements := getattr(node, field, None), list)
-        for index, one in enumerate(statements)
+        for index, statement in enumerate(statements)
         # Without its `break` a search finds the same, and right answers with a flag would lose it.
-        if isinstance(one, ast.stmt) and not isinstance(one, ast.Pass | ast.Break | ast.Continue)
-        if one not in steering
+        if isinstance(statement, ast.stmt) and not isinstance(statement, ast.Pass | ast.Break | ast.Continue)
+        if statement not in steering
     ]
     yield from ((node, field, index, ()) for node, field, index, _ in blocks)
-    for node, field, index, one in blocks:
-        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    for node, field, index, statement in blocks:
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             is_last = index + 1 == len(getattr(node, field))
-            yield from ((node, field, index, inner) for name in _BODIES if (inner := _unwrapped(one, name, is_last)))
+            yield from (
+                (node, field, index, inner) for name in _BODIES if (inner := _unwrapped(statement, name, is_last))
+            )
     yield from _smaller_expressions(module, steering)
 
 

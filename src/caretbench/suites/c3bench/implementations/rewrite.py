@@ -77,6 +77,7 @@ class PythonMiddle(NamedTuple):
 
     def replaced(self, start: int, end: int, text: str) -> list[ast.stmt]:
         """Return the statements with those from ``start`` to ``end`` replaced by a text's statements."""
+        # On trees: templates lose the nesting, and rope changes whole projects.
         return [*self.statements[:start], *ast.parse(text).body, *self.statements[end:]]
 
 
@@ -304,7 +305,7 @@ def _filled(texts: Sequence[str], words: Mapping[str, str]) -> tuple[str, ...]:
 
 def _distinct(equivalents: Sequence[Equivalent]) -> Iterator[Equivalent]:
     """Yield the implementations that no other one's rule describes; a described one is dropped."""
-    for one in equivalents:
-        others = [other for other in equivalents if other is not one]
-        if not any(one.rule.holds(other.features) for other in others):
-            yield one
+    for equivalent in equivalents:
+        others = [other for other in equivalents if other is not equivalent]
+        if not any(equivalent.rule.holds(other.features) for other in others):
+            yield equivalent

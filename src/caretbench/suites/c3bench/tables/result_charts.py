@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from caretbench.problem import Problem
 from caretbench.suites.c3bench.measures import CODE_TOKENS, COMMENTARY_TOKENS
 from caretbench.suites.c3bench.tables.result_tables import (
-    ModelRows,
+    ModelAnswers,
     Row,
     effect_measures,
     joint,
@@ -39,7 +39,7 @@ def result_charts(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
     return tuple(charts)
 
 
-def _name(model: ModelRows, models: Sequence[ModelRows]) -> str:
+def _name(model: ModelAnswers, models: Sequence[ModelAnswers]) -> str:
     """Return a model's title, with policy and profile where there are several."""
     more = [
         getattr(model, field) for field in ("policy", "profile") if len({getattr(one, field) for one in models}) > 1
@@ -47,7 +47,7 @@ def _name(model: ModelRows, models: Sequence[ModelRows]) -> str:
     return model.title + (f" ({', '.join(more)})" if more else "")
 
 
-def _token_values(models: Sequence[ModelRows]) -> Iterator[dict[str, Any]]:
+def _token_values(models: Sequence[ModelAnswers]) -> Iterator[dict[str, Any]]:
     for name, title in ((CODE_TOKENS, "code"), (COMMENTARY_TOKENS, "commentary")):
         for model in models:
 
@@ -72,7 +72,7 @@ def _token_spec(values: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _rate_values(models: Sequence[ModelRows]) -> Iterator[dict[str, Any]]:
+def _rate_values(models: Sequence[ModelAnswers]) -> Iterator[dict[str, Any]]:
     for model in models:
         for task, measure in (("ICC", joint), ("SCC", scale_measure([model]))):
             mean = model.task(task.lower()).mean(measure)

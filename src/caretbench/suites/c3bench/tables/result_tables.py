@@ -99,7 +99,7 @@ class Mean(NamedTuple):
         return f"{100 * self.value:.1f}{note}"
 
 
-class ModelRows(NamedTuple):
+class ModelAnswers(NamedTuple):
     """Rows of one model under one policy and profile."""
 
     title: str
@@ -115,7 +115,7 @@ class ModelRows(NamedTuple):
         """Mark of a model that was asked by a format of fill-in-the-middle."""
         return NO_VALUE if not self.prompt else "yes" if self.prompt.startswith("fim/") else "no"
 
-    def task(self, task: str, label: str = "", value: str = "") -> ModelRows:
+    def task(self, task: str, label: str = "", value: str = "") -> ModelAnswers:
         """Return the results for one task, and for one value of a label."""
 
         def belongs(row: Row) -> bool:
@@ -148,12 +148,12 @@ def percentage(mean: Mean | None) -> str:
     return NO_VALUE if mean is None else mean.text
 
 
-def model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> Sequence[ModelRows]:
+def model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> Sequence[ModelAnswers]:
     """Return the results of all models, policies and profiles."""
     return list(_model_results(results, problems, seed))
 
 
-def _model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> Iterator[ModelRows]:
+def _model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> Iterator[ModelAnswers]:
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in results.iter_rows(named=True):
         mode = row.get("instruction") or "shown"
@@ -161,7 +161,7 @@ def _model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed:
         key = (title, row["policy"], row["profile"], row.get("prompt") or "")
         groups.setdefault(key, []).append(row)
     for (title, policy, profile, prompt), rows in groups.items():
-        yield ModelRows(title, policy, profile, prompt, tuple(rows), problems, seed)
+        yield ModelAnswers(title, policy, profile, prompt, tuple(rows), problems, seed)
 
 
 SCALE_TESTED: Final = "scale_tested"
@@ -189,7 +189,7 @@ def joint_judged(row: Row) -> float | None:
     return 0.0 if passed(row) == 0.0 else judged(row)
 
 
-def judged_tables(models: Sequence[ModelRows], profile: str, policy: str) -> Iterator[Table]:
+def judged_tables(models: Sequence[ModelAnswers], profile: str, policy: str) -> Iterator[Table]:
     """Yield the table of models whose passing answers were all judged; none without such models."""
     rows, refused = [], dict[str, None]()
     for model in models:
@@ -341,7 +341,7 @@ def headline_results(results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, 
     return joint, {name: _HEADLINES[name] for name in names}
 
 
-def _main_table(models: Sequence[ModelRows], profile: str, policy: str) -> Table:
+def _main_table(models: Sequence[ModelAnswers], profile: str, policy: str) -> Table:
     rows = [_main_row(model, profile) for model in models]
     heads = tuple(dict.fromkeys(head for row in rows for head in row))
     left = [f"{model.title}: {counted(count, 'answer')} not reduced, and in no IF." for model in models
@@ -366,7 +366,7 @@ def _shows_sense(profile: str) -> bool:
     return C3BenchProfile(profile_named(profile)).scale_sense
 
 
-def _main_row(model: ModelRows, profile: str) -> dict[str, str]:
+def _main_row(model: ModelAnswers, profile: str) -> dict[str, str]:
     """Return the cells of a model by head; ``paper`` has no column of ours about the sense of an answer."""
     icc, scc = model.task("icc"), model.task("scc")
     both = [icc.mean(joint), scc.mean(followed)]
@@ -387,7 +387,7 @@ def _main_row(model: ModelRows, profile: str) -> dict[str, str]:
     return cells
 
 
-def _scale_skill(model: ModelRows) -> str:
+def _scale_skill(model: ModelAnswers) -> str:
     """Return the skill of answers about scale above ``blind-scale``, or the floor where it leaves no room."""
     by_problem = model.by_problem(followed)
     problems = [model.problems[name] for name in by_problem if not model.problems[name].runs_as_program]
@@ -403,7 +403,7 @@ def _scale_skill(model: ModelRows) -> str:
     return Mean(value, interval.low, interval.high, len(scores)).text
 
 
-def scale_measure(models: Sequence[ModelRows]) -> Callable[[Row], float | None]:
+def scale_measure(models: Sequence[ModelAnswers]) -> Callable[[Row], float | None]:
     """Return the measure that leads for SCC: extent and tests where answers ran; the extent alone under ``paper``."""
     ran = any(_shows_sense(model.profile) and model.task("scc").by_problem(passed) for model in models)
     return joint if ran else followed
@@ -414,7 +414,7 @@ _MEASURE_TITLES: Final = {
 }  # fmt: skip
 
 
-def _label_tables(models: Sequence[ModelRows], profile: str, policy: str) -> Iterator[Table]:
+def _label_tables(models: Sequence[ModelAnswers], profile: str, policy: str) -> Iterator[Table]:
     of_scale = scale_measure(models)
     for task, label, title in _LABELS:
         values = sorted(

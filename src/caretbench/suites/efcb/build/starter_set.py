@@ -127,22 +127,22 @@ def version_problems(pulls: Sequence[PullRequest]) -> Iterator[Problem]:
     """Yield the problems of GMCQ-Hard: four texts for four versions of a change, written by people."""
     by_title = {pull.title: pull for pull in pulls}
     options = ChoiceOptions()
-    for one in starter_versions():
-        pull = by_title[one.change]
+    for versions in starter_versions():
+        pull = by_title[versions.change]
         shown = render_patch(pull).text
         choices, texts = [], []
         for first, second in product((False, True), repeat=2):
             version = shown
-            for edit, made in ((one.first, first), (one.second, second)):
+            for edit, made in ((versions.first, first), (versions.second, second)):
                 version = version.replace(f"\n+{edit.line}\n", f"\n+{edit.edited if made else edit.line}\n")
             choices.append(version)
             texts.append(
-                f"{one.first.edited_text if first else one.first.text} "
-                f"{one.second.edited_text if second else one.second.text}"
+                f"{versions.first.edited_text if first else versions.first.text} "
+                f"{versions.second.edited_text if second else versions.second.text}"
             )
         item = ChoiceItem(pull, HARD_TASK, "", tuple(choices), 0, (), {})
         told = SetTexts(tuple(texts), "people")
-        for question in four_text_questions(item, told, sha256_text(one.change)[:_DIGITS], options.seed):
+        for question in four_text_questions(item, told, sha256_text(versions.change)[:_DIGITS], options.seed):
             yield from choice_problems(question, options)
 
 

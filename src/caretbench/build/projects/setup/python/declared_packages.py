@@ -158,10 +158,10 @@ def _with_extras(
     Groups in ``seen`` are skipped, and those that are read are added to it.
     """
     seen.add(name)
-    for one in groups[name]:
-        named = _SELF.match(one)
-        if named is None or not own or package_name(one) != own:
-            yield one
+    for requirement in groups[name]:
+        named = _SELF.match(requirement)
+        if named is None or not own or package_name(requirement) != own:
+            yield requirement
             continue
         for extra in named["extras"].split(","):
             other = spelled.get(normalised(extra))

@@ -166,12 +166,12 @@ def _last_name(node: ast.expr) -> str:
 
 def _calls(session: Session) -> Iterator[tuple[str, ast.Call]]:
     """Yield the calls of methods of a session, with their names."""
-    own = session.args.args[0].arg
+    session_name = session.args.args[0].arg
     for node in ast.walk(session):
         if not isinstance(node, ast.Call):
             continue
         method = node.func
-        if isinstance(method, ast.Attribute) and isinstance(method.value, ast.Name) and method.value.id == own:
+        if isinstance(method, ast.Attribute) and isinstance(method.value, ast.Name) and method.value.id == session_name:
             yield method.attr, node
 
 
@@ -220,15 +220,15 @@ def tox_needs(snapshot: Snapshot) -> PythonNeeds:
 
 
 def _of_everywhere(snapshot: Snapshot) -> Iterator[PythonNeeds]:
-    own = sub_table(sub_table(read_toml(snapshot, "pyproject.toml"), "tool"), "tox")
-    legacy = own.get("legacy_tox_ini")
+    tox = sub_table(sub_table(read_toml(snapshot, "pyproject.toml"), "tool"), "tox")
+    legacy = tox.get("legacy_tox_ini")
     for parser in (
         read_ini(snapshot, "tox.ini"),
         read_ini(snapshot, "setup.cfg"),
         ini_sections(legacy if isinstance(legacy, str) else ""),
     ):
         yield _of_ini(parser)
-    for table in (read_toml(snapshot, "tox.toml"), own):
+    for table in (read_toml(snapshot, "tox.toml"), tox):
         yield _of_toml(table)
 
 
@@ -303,11 +303,11 @@ def _alternatives(condition: str) -> list[str]:
 
 def _is_here(factor: str) -> bool:
     version = sandbox_version()
-    own = {"py", "python", "cpython", *(f"py{'.'.join(map(str, version[:n]))}" for n in (1, 2))}
-    own |= {name.replace(".", "") for name in own}
+    this_python = {"py", "python", "cpython", *(f"py{'.'.join(map(str, version[:n]))}" for n in (1, 2))}
+    this_python |= {name.replace(".", "") for name in this_python}
     if factor.startswith("!"):
-        return factor[1:] not in own and not names_of_tests([factor[1:]])
-    return factor in own or bool(names_of_tests([factor]))
+        return factor[1:] not in this_python and not names_of_tests([factor[1:]])
+    return factor in this_python or bool(names_of_tests([factor]))
 
 
 def _of_toml(table: Mapping[str, object]) -> PythonNeeds:

@@ -145,11 +145,11 @@ def _context_fault(
         # Inline arrays have no headers: then the place is that of the context, which is right if less exact.
         known_line = len(raw.inner_lines) == len(row.implementations)
         place = f"{path}:{raw.inner_lines[number - 1] if known_line else raw.line}"
-        one = _implementation(values, row.language)
-        if isinstance(one, str):
-            written.faults.append(f"{place}: implementation {number} of {row.id}: {one}")
+        implementation = _implementation(values, row.language)
+        if isinstance(implementation, str):
+            written.faults.append(f"{place}: implementation {number} of {row.id}: {implementation}")
         else:
-            variants.append(_variant(row.id, number, one, place))
+            variants.append(_variant(row.id, number, implementation, place))
     if not variants:
         return f"{row.id}: no implementation is left"
     seen[row.id] = raw.line
@@ -191,12 +191,12 @@ def _toml_contexts(text: str) -> Iterator[_RawContext]:
 def _implementation(values: object, language: str) -> WrittenImplementation | str:
     """Return an implementation, or why it cannot be used."""
     try:
-        one = WrittenImplementation.model_validate(values)
+        implementation = WrittenImplementation.model_validate(values)
     except ValidationError as error:
         return describe_validation_error(error)
-    if (one.requires or one.forbids) and not has_features(language):
+    if (implementation.requires or implementation.forbids) and not has_features(language):
         return f"no features for requires and forbids in {language}"
-    return one
+    return implementation
 
 
 def _variant(context: str, number: int, one: WrittenImplementation, place: str) -> Variant:

@@ -362,9 +362,11 @@ class InstanceBuild:
     def _ask(self, requests: Sequence[InstanceRequest]) -> AnswersMissingError | None:
         """Ask the generators; return the error if answers are missing."""
         asked: dict[str, list[BuildRequest]] = {}
-        for one in requests:
-            about = f"{one.scenario.cell}, {one.scenario.domain}"
-            asked.setdefault(one.generator, []).append(BuildRequest(one.key, one.prompt, PAPER_SAMPLING, about))
+        for request in requests:
+            about = f"{request.scenario.cell}, {request.scenario.domain}"
+            asked.setdefault(request.generator, []).append(
+                BuildRequest(request.key, request.prompt, PAPER_SAMPLING, about)
+            )
         error = None
         try:
             self.models.ask_each(GENERATOR_ROLE, asked)

@@ -160,22 +160,26 @@ class EditablePatch:
         """Return the guard that refuses an edit by the text of lines, or None."""
         if self.copies_line([edit]):
             return "copied_line"
-        for one in edit.replacements:
-            lines = [line[1:] for line in self._lines[one.file]]
-            own = lines[one.line]
-            old_text = own[one.start - 1 : one.end - 1]
-            if re.fullmatch(r"[A-Za-z_]\w*", old_text) and are_asserted_together(lines, one.line, old_text, one.text):
+        for replacement in edit.replacements:
+            lines = [line[1:] for line in self._lines[replacement.file]]
+            own = lines[replacement.line]
+            old_text = own[replacement.start - 1 : replacement.end - 1]
+            if re.fullmatch(r"[A-Za-z_]\w*", old_text) and are_asserted_together(
+                lines, replacement.line, old_text, replacement.text
+            ):
                 return "asserted_equal"
-            if is_unobservable(own, one.start - 1, old_text) or (
-                edit.kind in ("boundary", "comparison") and is_empty_loop_test(lines, one.line)
+            if is_unobservable(own, replacement.start - 1, old_text) or (
+                edit.kind in ("boundary", "comparison") and is_empty_loop_test(lines, replacement.line)
             ):
                 return "same_value"
-            if repeats_label(lines, one.line, self._edited_lines([edit])[one.file, one.line][1:]):
+            if repeats_label(
+                lines, replacement.line, self._edited_lines([edit])[replacement.file, replacement.line][1:]
+            ):
                 return "repeated_label"
             if _LITERAL.fullmatch(old_text):
-                function = unit.function_text(one.line)
+                function = unit.function_text(replacement.line)
                 # Another value of test data leaves a correct test, as long as no assertion expects the old one.
-                if is_test_code(self.rendered.files[one.file].path, function) and not is_asserted(
+                if is_test_code(self.rendered.files[replacement.file].path, function) and not is_asserted(
                     old_text, function, own
                 ):
                     return "test_data"

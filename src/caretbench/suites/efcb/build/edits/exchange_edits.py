@@ -66,21 +66,21 @@ def name_swaps(unit: ParsedPart, refused: Counter[str], generator: random.Random
 
 def name_replacements(unit: ParsedPart, refused: Counter[str], generator: random.Random) -> Iterator[PatchEdit]:
     """Yield replacements of single uses by other names of the patch or of the file around it."""
-    for one in unit.editable_uses:
-        position = one.occurrence
-        if position is None or _is_fixed(one):
+    for use in unit.editable_uses:
+        position = use.occurrence
+        if position is None or _is_fixed(use):
             continue
         # Go and Rust refuse or warn about a variable that nothing uses, and everywhere it is what a reader sees first.
-        if unit.use_counts[one.entity] < 2 and one.role in ("local", "parameter", "key"):
+        if unit.use_counts[use.entity] < 2 and use.role in ("local", "parameter", "key"):
             refused["left_unused"] += 1
             continue
-        others = sorted(_find_candidates(unit, one))
+        others = sorted(_find_candidates(unit, use))
         for name, kind, entity in generator.sample(others, min(_MAX_NAMES, len(others))):
-            guard = _kind_guard(unit, one, kind, entity) or _alias_guard(unit, one, name)
+            guard = _kind_guard(unit, use, kind, entity) or _alias_guard(unit, use, name)
             if guard is not None:
                 refused[guard] += 1
                 continue
-            yield PatchEdit(_WORDS.get(one.role, one.role), "", (Replacement(*position[:4], name),))
+            yield PatchEdit(_WORDS.get(use.role, use.role), "", (Replacement(*position[:4], name),))
 
 
 def _find_candidates(unit: ParsedPart, one: PatchNameUse) -> Iterator[tuple[str, str, Hashable]]:
@@ -312,18 +312,20 @@ def added_literals(unit: ParsedPart) -> list[AddedLiteral]:
 
 def literal_edits(units: list[ParsedPart], refused: Counter[str], generator: random.Random) -> Iterator[PatchEdit]:
     """Yield exchanges and replacements among literals of the same form and context."""
-    known = [(unit, one) for unit in units for one in added_literals(unit)]
-    occurring = Counter(one.occurrence.text for _, one in known)
-    groups = grouped(((unit.part.grammar, one.kind, _exchange_context(one)), (unit, one)) for unit, one in known)
+    known = [(unit, literal) for unit in units for literal in added_literals(unit)]
+    occurring = Counter(literal.occurrence.text for _, literal in known)
+    groups = grouped(
+        ((unit.part.grammar, literal.kind, _exchange_context(literal)), (unit, literal)) for unit, literal in known
+    )
     for members in groups.values():
-        values = sorted({one.occurrence.text for _, one in members})
-        for _, one in members:
-            if occurring[one.occurrence.text] < MIN_OCCURRENCES:
+        values = sorted({literal.occurrence.text for _, literal in members})
+        for _, literal in members:
+            if occurring[literal.occurrence.text] < MIN_OCCURRENCES:
                 refused["one_occurrence"] += len(values) - 1
                 continue
-            others = [value for value in values if _differ(value, one.occurrence.text)]
+            others = [value for value in values if _differ(value, literal.occurrence.text)]
             for value in generator.sample(others, min(_MAX_VALUES, len(others))):
-                yield PatchEdit("constant", "", (Replacement(*one.occurrence[:4], value),))
+                yield PatchEdit("constant", "", (Replacement(*literal.occurrence[:4], value),))
         yield from _literal_swaps(members, occurring, refused, generator)
 
 

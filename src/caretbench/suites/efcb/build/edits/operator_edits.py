@@ -124,8 +124,8 @@ def _operators(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]
         yield _change("logic", token, _LOGIC[sign])
     # Signs of texts, lists and dates mean something else, and `x + 0` is `x - 0`.
     elif sign in _SIGNS and all(_is_number(unit, side) and text(side) not in ("0", "0.0") for side in sides):
-        one = any(text(side) == "1" for side in sides)
-        yield _change("boundary" if one else "arithmetic", token, _SIGNS[sign])
+        is_one = any(text(side) == "1" for side in sides)
+        yield _change("boundary" if is_one else "arithmetic", token, _SIGNS[sign])
 
 
 def _assignments(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
