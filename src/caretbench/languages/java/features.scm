@@ -42,4 +42,7 @@
   (#any-of? @_method "add" "addAll" "addFirst" "addLast" "append" "clear" "computeIfAbsent" "insert" "merge" "offer" "poll" "pollFirst" "pollLast"
    "pop" "push" "put" "putIfAbsent" "remove" "removeFirst" "removeLast" "removeAll" "set" "setLength" "sort"))
 
+(variable_declarator name: (identifier) @bound.name value: (_) @value)
+(assignment_expression left: (identifier) @bound.name) @value
+
 (method_declaration name: (identifier) @function.name body: (_) @function.body)

@@ -27,6 +27,7 @@
 (function_definition) @function
 (class_definition) @class
 (dictionary) @dict_literal
+(list) @list_literal
 (slice) @slice
 (yield) @yield
 (yield "from") @yield_from
@@ -92,7 +93,7 @@
   right: (expression_list [(integer) (float) (string) (true) (false) (none)] .))
 (augmented_assignment left: (identifier) @constant.name right: [(integer) (float) (string) (true) (false) (none)])
 
-(assignment left: (identifier) @updated.name)
+(assignment left: [(identifier) @updated.name (pattern_list (identifier) @updated.name)])
 (augmented_assignment left: (identifier) @updated.name @changed)
 (assignment left: (identifier) @changed right: (binary_operator left: (identifier) @_same) (#eq? @changed @_same))
 (assignment left: [(subscript value: (identifier) @updated.name @changed)

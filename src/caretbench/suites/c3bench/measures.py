@@ -123,7 +123,7 @@ def _followed(problem: Problem, text: str, profile: Profile) -> Iterator[Measure
     if not any(isinstance(check, PredicateCheck) for check in problem.checks):
         return
     about_scale = scale_specification(problem) is not None
-    name = "scale@4" if about_scale else "implementation@7"
+    name = "scale@4" if about_scale else "implementation@8"
     if not about_scale or C3BenchProfile(profile).whole_specification:
         faults = failed_predicates(problem, text)
         # Not named `passed`: a predicate that decided about passing would change pass@1, which is that of the tests.

@@ -70,7 +70,7 @@ INSTRUCTION: Final = "Which of these patches makes the change that the following
 def blind_request(text: str) -> str:
     """Return the request of a question without the text that follows it."""
     # Every request is one paragraph, and says so of the text below it.
-    return text.partition("\n\n")[0].replace("the following text describes", "a text describes, which is not shown,")
+    return text.partition("\n\n")[0].replace("the following text describes", "a text, which is not shown, describes")
 
 
 CHOICE_SET_LABEL: Final = "choice_set"

@@ -1,5 +1,5 @@
-"""Answers written from the instructions of the starter set alone: at least 95 % of the right ones are accepted, and of
-the wrong ones refused.
+"""Answers by somebody who saw instructions and signatures alone, before the predicates: at least 95 % of the right
+ones are accepted, and of the wrong ones refused.
 
 In ``cases/second_answers.txt`` a line is the middle of a problem: ``¶`` ends a line of it, ``⇥`` indents one, ``+``
 marks what follows the instruction, ``-`` what does not, and ``~`` what only a reduction tells from that.

@@ -36,5 +36,5 @@ def test_right_answers_are_told_from_wrong_ones() -> None:
             counts[line[0]] += 1
             if rule.holds(found) is not (line[0] == "+"):
                 faults.append(f"{head}\n{line}\n{rule.faults(found)}")
-    assert min(counts.values()) >= 120
+    assert min(counts.values()) >= 180
     assert len(faults) <= 0.02 * min(counts.values()), "\n".join(faults)

@@ -6,18 +6,18 @@ adds what no pattern can say: numbers, depths of loops, recursion, and the value
 Simple features are kinds of nodes: ``for``, ``while``, ``comprehension``, ``lambda``, ``try``, ``if``, ``membership``
 and others. Others contain a name: ``call:NAME``, ``call:NAME/N`` (with N arguments), ``call:NAME(LITERAL)`` (its first
 argument), ``name:NAME`` (assigned), ``operator:SIGN`` (``bitor`` for ``|``), ``function:NAME``. ``in_loop:FEATURE`` is
-a call, ``return`` or ``delete`` in a loop, ``updated_in_loop:NAME`` a name that a loop changes. ``recursion`` is a call
-of a function in its own body, ``returns:N`` the number of return statements (nested functions excluded),
-``loop_depth:N`` a loop in ``N - 1`` others, clauses of comprehensions among them, ``sorts:N`` at least N calls that
-sort, ``return_at_end`` that the last statement is a ``return``.
+a call, a loop, ``break``, ``return`` or ``delete`` in a loop, ``updated_in_loop:NAME`` a name that a loop changes.
+``recursion`` is a call of a function in its own body, ``returns:N`` the number of return statements (nested functions
+excluded), ``loop_depth:N`` a loop in ``N - 1`` others, clauses of comprehensions among them, ``sorts:N`` at least N
+calls that sort, ``return_at_end`` that the last statement is a ``return``. ``fills:KIND`` and ``fills:KIND:NAME`` are a
+container that is changed later, ``bound:NAME:FEATURE`` is a feature of the value of a name.
 
 In Python alone: ``handler:NAME``, ``import:NAME``, ``base:NAME``, ``decorator:NAME``, ``keyword:NAME`` and
 ``keyword:NAME=VALUE``, ``subscript:TEXT`` (by a constant), ``constant:NAME`` (assigned one), ``matches:NAME`` (the
-subject of ``match`` has it), ``lambda_argument:FUNCTION`` (a lambda, also by its name, is an argument of a call),
-``fills:KIND`` and ``fills:KIND:NAME`` (a container that is changed later), ``bound:NAME:FEATURE`` and
-``returned:FEATURE`` (of the value of a name, or what is returned). Shapes are ``else``, ``early_return`` (an ``if``
-that returns, without ``else``, before other statements), ``branches_return`` (an ``if`` of which a branch and ``else``
-return or raise) and ``picks_smallest`` (a loop that compares, without changing an item, in a loop).
+subject of ``match`` has it), ``lambda_argument:FUNCTION`` (a lambda, also by its name, is an argument of a call) and
+``returned:FEATURE`` (of what is returned). Shapes are ``else``, ``early_return`` (an ``if`` that returns, without
+``else``, before other statements), ``branches_return`` (an ``if`` of which a branch and ``else`` return or raise) and
+``picks_smallest`` (a loop that compares, without changing an item, in a loop).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ANY_NAME = "*"
 """Name in ``bound:NAME:FEATURE`` and ``matches:NAME`` that stands for any."""
 _MAX_LOOPS = 6
 """Depth of loops up to which features count it."""
-_IN_LOOPS = ("return", "delete")
+_IN_LOOPS = ("return", "delete", "break", "for", "while")
 
 Node = tree_sitter.Node
 
@@ -140,8 +140,8 @@ class TreeParts(NamedTuple):
             self.values.extend((label, value) for label in labels)
 
     def within(self, name: str, node: Node) -> bool:
-        """Return whether something that is captured by a name is within a node of the span."""
-        return any(_covers(node, one) for one in self.span.get(name, ()))
+        """Return whether something else that is captured by a name is within a node of the span."""
+        return any(_covers(node, one) and one != node for one in self.span.get(name, ()))
 
     def returns_last(self, text: str) -> bool:
         """Return whether the last statement of a text is a ``return``."""

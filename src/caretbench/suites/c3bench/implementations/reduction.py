@@ -73,6 +73,8 @@ def _words_of(feature: str, prefix: str, text: str) -> Sequence[str]:
         called = set(re.findall(r"(?<![\w.])([^\W\d]\w*)\s*\(", text))
         return [one for one in called if re.search(rf"\b(?!{_NO_HEAD})\w+[\])>*]*\s+{one}\b", prefix + text)]
     last = feature.rpartition(":")[2]
+    if kind == "bound":
+        return [feature.split(":")[1], last]
     return _WORDS.get(last) or _WORDS.get(kind) or re.findall(r"[^\W\d]\w*", last) or [last]
 
 
