@@ -132,6 +132,7 @@ def checked(page: Page) -> list[str]:
     return found
 
 
+@pytest.mark.long  # undoing, as by the keys above
 def test_the_last_decision_before_a_reload_can_be_undone(browser: Browser, tmp_path: Path) -> None:
     secrets = make_review(tmp_path, [made_item(number) for number in range(3)], PEOPLE)
     with running_server(tmp_path) as server:
@@ -149,6 +150,7 @@ def test_the_last_decision_before_a_reload_can_be_undone(browser: Browser, tmp_p
         page.context.close()
 
 
+@pytest.mark.long  # undoing, as by the keys above
 def test_an_older_decision_has_a_way_back(browser: Browser, tmp_path: Path) -> None:
     secrets = make_review(tmp_path, [made_item(number) for number in range(4)], PEOPLE)
     with running_server(tmp_path) as server:
@@ -232,6 +234,7 @@ def test_an_arrow_never_sends(browser: Browser, tmp_path: Path) -> None:
         page.context.close()
 
 
+@pytest.mark.long  # undoing, as by the keys above
 def test_after_an_undo_digits_begin_at_the_first_question(browser: Browser, tmp_path: Path) -> None:
     secrets = make_review(tmp_path, [made_item(number) for number in range(3)], PEOPLE)
     with running_server(tmp_path) as server:
@@ -284,6 +287,7 @@ def test_the_adjudicator_compares_in_a_table(browser: Browser, tmp_path: Path) -
         page.context.close()
 
 
+@pytest.mark.long  # answering, as by the keys above
 def test_a_key_that_is_held_down_answers_once(browser: Browser, tmp_path: Path) -> None:
     secrets = make_review(tmp_path, [made_item(number) for number in range(3)], PEOPLE)
     with running_server(tmp_path) as server:

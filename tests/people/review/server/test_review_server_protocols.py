@@ -150,6 +150,7 @@ def test_a_protocol_is_walked_by_touch(browser: Browser, tmp_path: Path, name: s
     assert [event.kind for event in stored(tmp_path / "review")] == ["decision", "decision", "withdrawal"]
 
 
+@pytest.mark.long  # axe and keys in a narrow window, as in the walks
 def test_at_200_percent_nothing_is_cut(browser: Browser, tmp_path: Path) -> None:
     protocol, items = real_items("devbench-instance", tmp_path)
     with ReviewDatabase.create(tmp_path / "review", protocol, items, 0) as database:
