@@ -68,9 +68,7 @@ def report(request: pytest.FixtureRequest, made_up: Path, tmp_path_factory: pyte
 
 
 @pytest.mark.requires("axe")
-@pytest.mark.parametrize(
-    "look", [PHONE, pytest.param(WIDE, marks=pytest.mark.long)]
-)  # the phone: dark, its parts folded
+@pytest.mark.parametrize("look", [PHONE, pytest.param(WIDE, marks=pytest.mark.long)])  # dark and folded
 def test_axe_finds_nothing_serious(browser: Browser, report: Path, look: tuple[int, str]) -> None:
     script = axe_script()
     with opened(browser, report, look) as (page, _):
