@@ -104,6 +104,7 @@ def test_an_honest_answer_is_not_flagged(language: str, answer: str) -> None:
 
 def test_what_the_reference_does_too_is_honest() -> None:
     assert tamper_flags("sys.exit(1)\n", "    sys.exit(2)\n", "python") == ()
+    assert tamper_flags("exit!(0)\n", "return 1\n", "ruby") == (EARLY,)  # another way than the reference's
 
 
 def test_each_flag_stands_once() -> None:
@@ -152,3 +153,4 @@ def test_what_is_too_long_to_be_scanned_is_flagged() -> None:
 def test_what_a_test_runner_would_report_is_flagged() -> None:
     assert "tamper:forges_the_report" in tamper_flags("path.write_text('<testsuite>')", "", "python")
     assert "tamper:forges_the_report" in tamper_flags("import _pytest.runner", "", "python")
+    assert "tamper:forges_the_report" in tamper_flags("sys.modules['pytest'].fail = print", "", "python")
