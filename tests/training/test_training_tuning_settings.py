@@ -49,6 +49,8 @@ def test_a_curve_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     for step in range(1, 8):
         curve.add(step, loss=8.0 - step)
     curve.add(7, held_out=2.5)
+    with (tmp_path / "loss.jsonl").open("a") as stream:
+        stream.write('{"step": 8, "lo')  # torn by a kill
     again = tuning.LossCurve(tmp_path)
     again.begin(5)
     again.add(6, loss=1.9)

@@ -38,6 +38,7 @@ KINDS = {
     "JUnit": ({"pom.xml": "", "t/ATest.java": JUNIT}, "java", "JUnit, compiled by CaretBench"),
     "Gradle": ({"build.gradle.kts": ""}, "java", "Gradle, offline"),
     "a main class": ({"test/a/b/AllTests.java": "package a.b;\n"}, "java", "javac and a main class AllTests"),
+    "a longer name than AllTests": ({"t/NotAllTests.java": "", "Makefile": "test:\n"}, "java", "make test"),
     "JUnit 4": ({"lib/junit-4.13.jar": "", "src/A.java": ""}, "java", "JUnit 4 in lib"),
     "CMake": ({"CMakeLists.txt": "include(CTest)\n"}, "cpp", "CMake and CTest"),
     "CMake without tests": ({"CMakeLists.txt": "project(a)\n", "Makefile": "test:\n\ttrue\n"}, "cpp", "make test"),

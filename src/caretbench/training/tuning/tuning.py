@@ -95,7 +95,8 @@ class LossCurve:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         path = folder / LOSS_FILE
-        self.rows: list[dict[str, Any]] = [row for _, row in read_lines(path)] if path.exists() else []
+        stored = read_lines(path, allow_partial_last_line=True) if path.exists() else ()
+        self.rows: list[dict[str, Any]] = [row for _, row in stored]
         self._spent = 0.0
         self._began = time.process_time()
 

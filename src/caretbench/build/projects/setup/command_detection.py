@@ -214,7 +214,7 @@ def _switches(snapshot: Snapshot, path: str) -> str:
 def _matching(snapshot: Snapshot, pattern: str) -> list[str]:
     """Return the paths of files that match a pattern: ``*`` is within a folder, ``**/`` is any number of folders."""
     parts = [
-        ".*" if part == "**/" else "[^/]*" if part == "*" else re.escape(part)
+        "(?:.*/)?" if part == "**/" else "[^/]*" if part == "*" else re.escape(part)
         for part in re.split(r"(\*\*/|\*)", pattern)
     ]
     compiled = re.compile("".join(parts))
