@@ -144,7 +144,7 @@ class LlamaServer:
         self.setting = chosen
         self.adapters = tuple(adapters)
         self.is_shared = False
-        self._key = secrets.token_urlsafe(32)
+        self.key = secrets.token_urlsafe(32)
         self._process: subprocess.Popen[str] | None = None
         self._url = ""
         self._starts = 0
@@ -157,7 +157,7 @@ class LlamaServer:
     @property
     def headers(self) -> dict[str, str]:
         """HTTP headers that every request needs."""
-        return {"Authorization": f"Bearer {self._key}"}
+        return {"Authorization": f"Bearer {self.key}"}
 
     @property
     def pid(self) -> int | None:
@@ -216,7 +216,7 @@ class LlamaServer:
         order = {
             "model": str(self.path),
             "name": self.path.stem,
-            "key": self._key,
+            "key": self.key,
             "adapters": [str(path) for path in self.adapters],
             "prompt_cache": self.setting.prompt_cache,
             **self.setting.model_dump(exclude={"mode"}),

@@ -42,6 +42,8 @@ class PartialChoice:
     def __init__(self) -> None:
         self.silent = True
         self.parts: list[str] = []
+        self.tokens: list[JsonValue] = []
+        """Tokens with their log-probabilities, where they were asked for."""
         self.finish: str | None = None
         self.finished = False
 
@@ -131,6 +133,8 @@ class AnswerAssembly:
             choice.silent = False
         if text:
             choice.parts.append(text)
+        tokens = value_at(entry, "logprobs.content")
+        choice.tokens += tokens if isinstance(tokens, list) else []
         self._has_end |= places.done is not None
         done = bool(finish if places.done is None else value_at(entry, places.done))
         choice.finished |= done

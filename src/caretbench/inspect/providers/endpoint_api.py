@@ -55,7 +55,7 @@ class EndpointAPI(SingleTryAPI):
         self.shape = shape
         self.address = address
         self.model = model
-        self._server = CompletionServer(shape, address, self.current_key)
+        self._server_client = CompletionServer(shape, address, self.current_key)
         super().__init__(
             f"{shape.name}/{model}", base_url=address, api_key=api_key, api_key_vars=[*shape.key_variables],
             config=config or GenerateConfig(),
@@ -117,13 +117,19 @@ class EndpointAPI(SingleTryAPI):
             raise ProviderError(
                 f"{self.shape.title} gives one answer per request: ask {expected} times", status_code=422
             )
+        body |= self.further_fields(config)
         self._warn(unsent)
-        self._server.further_headers = config.extra_headers or {}
+        self._server_client.further_headers = config.extra_headers or {}
         call = ModelCall.create(request=body, response=None)
-        reply = await self._server.ask(form, body, expected)
+        reply = await self._server_client.ask(form, body, expected)
         call.time = reply.last_s
         call.response = {"model": reply.model, "choices": _as_sent(reply), "truncated": reply.truncated}
         return self._output(reply, unsent), call
+
+    def further_fields(self, config: GenerateConfig) -> dict[str, JsonValue]:
+        """Return the fields of a request in addition to those of its shape."""
+        del config
+        return {}
 
     def connection_key(self) -> str:
         """Return the key of one connection pool per address and account; the API key itself is in no log."""
@@ -131,7 +137,7 @@ class EndpointAPI(SingleTryAPI):
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._server.aclose()
+        await self._server_client.aclose()
 
     def _values(self, prompt: Mapping[str, JsonValue], config: GenerateConfig) -> dict[str, JsonValue]:
         return {
@@ -204,7 +210,11 @@ class EndpointAPI(SingleTryAPI):
 
 def _as_sent(reply: EndpointAnswer) -> list[JsonValue]:
     """Return the choices in OpenAI's form, with the server's own words, for Inspect's log and its readers."""
-    return [{"text": choice.text_or_none, "finish_reason": choice.finish or "unknown"} for choice in reply.choices]
+    return [
+        {"text": choice.text_or_none, "finish_reason": choice.finish or "unknown"}
+        | ({"logprobs": {"content": choice.tokens}} if choice.tokens else {})
+        for choice in reply.choices
+    ]
 
 
 def _response_format(config: GenerateConfig) -> JsonValue:
