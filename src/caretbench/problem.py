@@ -14,8 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from caretbench.files import replace_surrogates
 
-SCHEMA_VERSION: Literal[1] = 1
-
 Profile = Literal["paper", "default"]
 """``paper`` scores as the paper's released code does; ``default`` as it should be. Never mixed in one column."""
 
@@ -27,6 +25,12 @@ class Row(BaseModel):
     """Base class of stored rows and table entries: immutable, and unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StoredRow(Row):
+    """Base class of rows and documents of files, which name the version of their form."""
+
+    schema_version: Literal[1] = 1
 
 
 class ContextFile(Row):
@@ -246,7 +250,7 @@ class Provenance(Row):
     date: str | None = None
 
 
-class Problem(Row):
+class Problem(StoredRow):
     """One problem of one suite.
 
     ``cluster`` names the source that problems share, for resampling; ``overlap_group`` the problems whose spans
@@ -254,7 +258,6 @@ class Problem(Row):
     a suite's baselines need.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     id: str = Field(min_length=1)
     suite: str
     shown: Shown
@@ -324,7 +327,7 @@ class Latency(Row):
     attempts: int = 1
 
 
-class Completion(Row):
+class Completion(StoredRow):
     """Completion: raw answer of one model to one problem, before truncation by a policy.
 
     Further fields of a recorded row are kept. ``text`` is None where the provider answered with nothing at all.
@@ -334,7 +337,6 @@ class Completion(Row):
 
     model_config = ConfigDict(extra="allow")
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     problem_id: str
     # Names are printed to terminals: a control character could hide or forge what stands around it.
     model: str = Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")
@@ -398,14 +400,13 @@ class StoredCompletion(NamedTuple):
 AnyCompletion = Completion | StoredCompletion
 
 
-class MissingSample(Row):
+class MissingSample(StoredRow):
     """Missing sample: a line of ``errors.jsonl``, never a completion.
 
     The next run asks for it again; ``unpromptable`` ones (the text holds a sentinel of the model's) only under
     another prompt. ``message`` holds no key.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     problem_id: str
     model: str
     parameters: str
@@ -421,7 +422,7 @@ class MissingSample(Row):
         return (place_key(self.problem_id, self.at), self.model, self.parameters, self.sample)
 
 
-class Judgement(Row):
+class Judgement(StoredRow):
     """Judgement of one text by one judge under one criterion: a line of ``judgements.jsonl``.
 
     A text is judged once for each problem, whoever wrote it: ``answer`` is the hash of what was inserted at the
@@ -429,7 +430,6 @@ class Judgement(Row):
     (``fault`` is the reason); such a row is asked again by the next run.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     problem_id: str
     answer: str
     judge: str
@@ -452,14 +452,13 @@ class Judgement(Row):
         return (self.problem_id, self.answer, self.judge, self.parameters, self.criterion, self.repeat)
 
 
-class Score(Row):
+class Score(StoredRow):
     """Score of one completion by one scorer under one policy and profile.
 
     ``values`` holds numbers by metric name (``passed`` is 0 or 1); ``outcome`` the execution status where a program
     ran; a row whose ``counted`` is false has no verdict (``outcome`` is the reason) and lowers coverage.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     problem_id: str
     model: str
     parameters: str = "none"

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from caretbench.errors import UsageError
 from caretbench.files import read_appended, write_atomically, write_rows
-from caretbench.problem import SCHEMA_VERSION, Row
+from caretbench.problem import StoredRow
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.output.text_output import table_to_markdown
 from caretbench.reports.tables import FieldValues, ReportTable, rate_field, table_of
@@ -23,14 +23,13 @@ _SHOWN: Final = 12
 Verdict = Literal["first", "worse", "better", "not distinguishable", "cannot be decided"]
 
 
-class HistoryRow(Row):
+class HistoryRow(StoredRow):
     """Results of one bench for one suite and model.
 
     ``old`` is over the problems that the bench compared with had too, ``new`` over the others; None where there is
     none. ``difference`` is this bench minus the other, over the old ones.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     run: str
     """Name of the bench: its day, and the beginning of the hash of the project's files."""
     date: str

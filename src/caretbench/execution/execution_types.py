@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
@@ -363,37 +363,6 @@ class Toolchain(FrozenModel):
     version: str = ""
     fingerprint: str = ""  # versions, flags and harness: a part of the cache key
     remedy: str = ""  # one line that tells how to get it
-
-
-class LanguageRuntime(Protocol):
-    """Runtime of one language: compiles programs, many at a time if that pays, and runs them."""
-
-    language: str
-    compile_batch_size: int
-    """Number of programs per call of ``compile``; 0 if there is nothing to compile."""
-    variants: tuple[str, ...]
-    """Names of the build variants that a request may choose."""
-
-    def toolchain(self) -> Toolchain:
-        """Return the installed tools, cached per process."""
-
-    def expect(self, request: ExecutionRequest) -> bool:
-        """Note a request that will be compiled; return whether the first compiler should wait for others."""
-
-    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
-        """Compile the requests in one sandboxed process into the given empty folders; results in order."""
-
-    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Return the plan to run the output of ``compile`` in ``artefact``."""
-
-    def merge_compile_result(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
-        """Return the result of a run, with the compiler's messages."""
-
-    def strip_harness_frames(self, stderr: str) -> str:
-        """Return standard error without the harness's frames in stack traces."""
-
-    def classify_failure(self, exit_code: int | None, stderr: str, stdout: str) -> Status:
-        """Return the status of a failure: a failed assertion, an unresolved import, out of memory or another error."""
 
 
 _Request = TypeVar("_Request", contravariant=True)

@@ -32,7 +32,6 @@ from caretbench.execution.execution_types import (
     ExecutionRequest,
     ExecutionResult,
     Isolation,
-    LanguageRuntime,
     Limits,
     RunPlan,
     Status,
@@ -49,7 +48,7 @@ from caretbench.execution.scan.program_text import MAX_BRACKET_DEPTH, exceeds_br
 from caretbench.execution.submission import CachedExecutor, Job, Submission
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains import load_runtime
-from caretbench.execution.toolchains.base_runtime import BundleLookup
+from caretbench.execution.toolchains.base_runtime import BaseRuntime, BundleLookup
 from caretbench.execution.workspaces.command_results import output_difference
 from caretbench.problem import ExpectedOutput, ProgramCase
 
@@ -70,11 +69,11 @@ class ProgramRunner:
         self._cache = cache
         self._bundles = bundles
         self._found: dict[str, Bundle | None] = {}
-        self._runtimes: dict[str, LanguageRuntime] = {}
+        self._runtimes: dict[str, BaseRuntime] = {}
         self._toolchains: dict[str, Toolchain] = {}
         self._lock = threading.Lock()
 
-    def runtime(self, language: str) -> LanguageRuntime:
+    def runtime(self, language: str) -> BaseRuntime:
         """Return the language's runtime, created on first use."""
         with self._lock:
             if language not in self._runtimes:

@@ -24,15 +24,14 @@ from caretbench.files import (
     write_rows,
 )
 from caretbench.problem import (
-    SCHEMA_VERSION,
     Completion,
     Judgement,
     MissingSample,
     Problem,
     Profile,
-    Row,
     Score,
     StoredCompletion,
+    StoredRow,
 )
 from caretbench.runs.keyed_scores import stored_completions
 from caretbench.suites.selection import Selection
@@ -81,7 +80,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     suite: str
     data: DataInfo
     models: list[ModelInfo] = Field(default_factory=list)
@@ -118,14 +117,13 @@ class Manifest(BaseModel):
 JudgementKey = tuple[str, str, str, str, str, int]
 
 
-class MissingJudgement(Row):
+class MissingJudgement(StoredRow):
     """Missing judgement: a line of ``judge_errors.jsonl``; the next run asks again.
 
     ``kind`` is that of a :class:`~caretbench.models.ModelFailure`; ``budget`` means that it was not asked, since the
     money was spent. An answer that came and cannot be read is a :class:`Judgement` with a fault, not a line here.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     problem_id: str
     answer: str
     judge: str

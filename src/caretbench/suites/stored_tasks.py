@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import Field
 
 from caretbench.files import DataError, read_rows
-from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Row
+from caretbench.problem import FileSplice, Problem, StoredRow
 from caretbench.projects.answer_requests import file_splice, store_projects
 
 SOURCES_FILE: Final = "sources.jsonl"
 """Rows of a build of several sources, each with the folder of its tasks."""
 
 
-class SourceOutcome(Row):
+class SourceOutcome(StoredRow):
     """The end of one source: the number of problems in ``folder``, or 0 and the reason."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     source: str
     folder: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
     """Name of its folder, next to this file."""

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import JsonValue
 
@@ -26,7 +26,7 @@ from caretbench.models import (
     Sampling,
     TextPrompt,
 )
-from caretbench.problem import SCHEMA_VERSION, Latency, Row, Usage
+from caretbench.problem import Latency, StoredRow, Usage
 from caretbench.progress import Progress
 from caretbench.redaction import redact
 from caretbench.runs.generate import worst_cost
@@ -46,10 +46,9 @@ BuildAnswerKey = tuple[str, str, str, str, str]
 """Role, request, prompt, model, parameters."""
 
 
-class _Question(Row):
+class _Question(StoredRow):
     """Key fields of an answer. ``prompt`` and ``parameters`` are hashes: another text is another request."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     role: str
     request: str
     prompt: str

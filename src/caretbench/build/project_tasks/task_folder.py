@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import Field, JsonValue
 
@@ -20,7 +20,7 @@ from caretbench.build.projects.setup.python_packages import missing_modules
 from caretbench.errors import check_folder_is_writable
 from caretbench.file_locks import locked_folder
 from caretbench.files import DataError, read_appended, read_document, remove_partial_files, write_document, write_rows
-from caretbench.problem import SCHEMA_VERSION, Problem, Provenance, Row
+from caretbench.problem import Problem, Provenance, StoredRow
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.project import STEPS_FILE
 from caretbench.suites.stored_tasks import read_tasks, snapshot_path
@@ -29,10 +29,9 @@ from caretbench.suites.validity import Validity, strength_counts
 from caretbench.text_tables import align_columns, counted
 
 
-class BuildManifest(Row):
+class BuildManifest(StoredRow):
     """Origin of the tasks: project, test command, options, and counts of the build."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     suite: str = "simcopilot"
     project: str
     """Name of the project; the cluster of its problems."""

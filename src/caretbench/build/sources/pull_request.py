@@ -18,7 +18,7 @@ from caretbench.build.sources.changes.descriptions import redact_emails
 from caretbench.build.sources.changes.generated_files import generated_kind
 from caretbench.build.sources.changes.name_redaction import redact_names
 from caretbench.files import DataError, read_rows
-from caretbench.problem import Row
+from caretbench.problem import Row, StoredRow
 
 FileStatus = Literal["added", "modified", "removed", "renamed", "copied", "changed"]
 """GitHub's names; ``changed``: only the mode or the type."""
@@ -79,14 +79,13 @@ class FileChange(Row):
         return value
 
 
-class PullRequest(Row):
+class PullRequest(StoredRow):
     """One merged change: its texts, and its patch against the branch that it was merged into.
 
     ``description`` has no trailers, ``trailers_removed`` is their number. ``is_bot`` comes from the author's name,
     which is not stored. Only GitHub has ``labels`` and ``created_at``.
     """
 
-    schema_version: Literal[1] = 1
     repo: str = Field(min_length=1)
     number: int | None = Field(default=None, ge=1)
     kind: ChangeKind

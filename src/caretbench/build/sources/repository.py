@@ -17,7 +17,7 @@ from caretbench.build.sources.git.git_repository import GitError, GitRepository,
 from caretbench.build.sources.licences import is_licence_file, repository_licence
 from caretbench.build.sources.pull_request import PullRequest, UtcTime
 from caretbench.languages.path_languages import path_language
-from caretbench.problem import Row
+from caretbench.problem import StoredRow
 
 UNKNOWN_ORGANIZATION: Final = "unknown"
 """The organisation of a repository without an owner in its name, in tables and messages."""
@@ -93,14 +93,13 @@ _PAGES = {
 }
 
 
-class RepositoryFacts(Row):
+class RepositoryFacts(StoredRow):
     """Facts about one repository; ``type`` is its purpose, which no git history contains.
 
     ``language_stats`` are shares of the bytes of source files at the revision, without generated and vendored files;
     the primary language has the largest. ``commits`` is the length of the first-parent history.
     """
 
-    schema_version: Literal[1] = 1
     repo: str = Field(min_length=1)
     source: Literal["git", "api"] = "git"
     host: str | None = None

@@ -6,7 +6,6 @@ from importlib import import_module
 
 from caretbench.errors import UsageError
 from caretbench.execution.bundles.bundle_store import installed_bundle
-from caretbench.execution.execution_types import LanguageRuntime
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains.base_runtime import BaseRuntime, BundleLookup
@@ -16,7 +15,7 @@ __all__ = ["load_runtime"]
 
 def load_runtime(
     language: str, sandbox: Sandbox | None = None, bundles: BundleLookup = installed_bundle
-) -> LanguageRuntime:
+) -> BaseRuntime:
     """Return the runtime of a language.
 
     Args:
@@ -31,9 +30,6 @@ def load_runtime(
     if language not in tables:
         raise UsageError(f"programs in {language} are not run; known: {', '.join(tables)}")
     module, _, name = tables[language].runtime.partition(":")
-    made = getattr(import_module(module), name)(sandbox or Sandbox())
-    if isinstance(made, BaseRuntime):
-        made.language = made.language or language  # one class may serve several
-        made.set_bundle_lookup(bundles)
-    runtime: LanguageRuntime = made
+    runtime: BaseRuntime = getattr(import_module(module), name)(sandbox or Sandbox(), bundles)
+    runtime.language = runtime.language or language  # one class may serve several
     return runtime

@@ -95,18 +95,15 @@ class BaseRuntime(ABC):
 
     language = ""
     compile_batch_size = 0
+    """Number of programs per call of ``compile``; 0 if there is nothing to compile."""
     variants: tuple[str, ...] = ()
+    """Names of the build variants that a request may choose."""
 
     def __init__(self, sandbox: Sandbox, bundles: BundleLookup = installed_bundle) -> None:
         self.sandbox = sandbox
         self._bundles = bundles
         self._found: dict[str, Bundle | None] = {}
         self._toolchain: Toolchain | None = None
-
-    def set_bundle_lookup(self, bundles: BundleLookup) -> None:
-        """Use another function to find bundles."""
-        self._bundles = bundles
-        self._found.clear()
 
     def bundle(self, request: ExecutionRequest) -> Bundle | None:
         """Return the built bundle that the request names, cached."""
@@ -128,7 +125,7 @@ class BaseRuntime(ABC):
         return self._toolchain
 
     def expect(self, request: ExecutionRequest) -> bool:
-        """Return False: nothing is to be learned from a request before it is compiled."""
+        """Note a request that will be compiled; return whether the first compiler should wait for others."""
         del request
         return False
 

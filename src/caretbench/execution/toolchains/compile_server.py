@@ -21,6 +21,7 @@ import signal
 import threading
 import time
 import weakref
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -33,7 +34,7 @@ from caretbench.execution.execution_types import CompileResult, ExecutionRequest
 from caretbench.execution.sandbox.invocation import Invocation, KillReason
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.sandbox.supervisor import START_S, SandboxResult
-from caretbench.execution.toolchains.base_runtime import compile_limits, shorten_diagnostics
+from caretbench.execution.toolchains.base_runtime import BaseRuntime, compile_limits, shorten_diagnostics
 
 COMPILE_BATCH = 10
 """Programs per call of the compile servers."""
@@ -138,6 +139,29 @@ def compile_programs(
             compilers[key] = compiler_for(program.request)
         results.append(servers.compile(sandbox, compilers[key], program))
     return results
+
+
+class ServerCompiledRuntime(BaseRuntime):
+    """Base of the runtimes whose compiler is a server: programs are compiled one by one, none seeing another."""
+
+    compile_batch_size = COMPILE_BATCH
+
+    @abstractmethod
+    def compiler_for(self, request: ExecutionRequest) -> CompilerSettings:
+        """Return the compile server for a request's bundle and profile."""
+
+    def server_option(self, request: ExecutionRequest) -> str:
+        """Return the option for the server, without blanks."""
+        del request
+        return "-"
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """Compile programs, each into its own folder; one result each, in order."""
+        jobs = [
+            CompileJob(request, folder, self.server_option(request))
+            for request, folder in zip(requests, artefacts, strict=True)
+        ]
+        return compile_programs(self.sandbox, self.compiler_for, jobs)
 
 
 class CompileServer:

@@ -21,18 +21,15 @@ from caretbench.execution.cache.cache_folders import DOTNET
 from caretbench.execution.execution_types import CONTEST, CompileResult, ExecutionRequest, RunPlan, Status, Toolchain
 from caretbench.execution.toolchains.base_runtime import (
     ARTEFACT,
-    BaseRuntime,
     binds_outside_usr,
     cached_tool_folder,
     fingerprint,
     harness_file,
 )
 from caretbench.execution.toolchains.compile_server import (
-    COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
-    CompileJob,
     CompilerSettings,
-    compile_programs,
+    ServerCompiledRuntime,
     default_verdict,
 )
 from caretbench.files import cache_folder
@@ -78,11 +75,10 @@ class DotnetSdk(NamedTuple):
 
 
 # With a compile server of ours: the protocol of VBCSCompiler is tied to a version of the compiler.
-class CsharpRuntime(BaseRuntime):
+class CsharpRuntime(ServerCompiledRuntime):
     """C# runtime with the SDK of ``DOTNET_ROOT``or the PATH, or that of ``.ci/dotnet.sh`` in the cache."""
 
     language = "csharp"
-    compile_batch_size = COMPILE_BATCH
     variants = ("release", CONTEST)
 
     def find_toolchain(self) -> Toolchain:
@@ -133,7 +129,8 @@ class CsharpRuntime(BaseRuntime):
         packages = bundle.read_only if bundle else {}
         return {**binds_outside_usr(self._sdk.root), _TOOLS: str(self._tools), **packages}
 
-    def _compiler(self, request: ExecutionRequest) -> CompilerSettings:
+    def compiler_for(self, request: ExecutionRequest) -> CompilerSettings:
+        """Return the compile server for a request's bundle."""
         begin = (str(self._sdk.root / "dotnet"), "exec", f"{_TOOLS}/CsharpCompile.dll")
         return CompilerSettings(
             arguments=(*begin, str(self._sdk.references), str(CPU_PER_PROGRAM_S)),
@@ -144,17 +141,17 @@ class CsharpRuntime(BaseRuntime):
         )
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
-        """Compile programs into assemblies."""
-        programs = [
-            CompileJob(request, folder, build_configuration(request))
-            for request, folder in zip(requests, artefacts, strict=True)
-        ]
-        results = compile_programs(self.sandbox, self._compiler, programs)
+        """Compile programs into assemblies; a version of C# that the SDK lacks is a missing module."""
+        results = super().compile(requests, artefacts)
         return [
             result.model_copy(update={"missing_module": self._missing_version(request.source)})
             if result.status is Status.COMPILE_ERROR else result
             for request, result in zip(requests, results, strict=True)
         ]  # fmt: skip
+
+    def server_option(self, request: ExecutionRequest) -> str:
+        """Return the build configuration."""
+        return build_configuration(request)
 
     def _missing_version(self, source: str) -> str | None:
         """Return the version of C# that a program is written in and this SDK does not compile; None if there is none.

@@ -18,10 +18,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from caretbench.execution.execution_types import CompileResult, ExecutionRequest, RunPlan, Toolchain
+from caretbench.execution.execution_types import ExecutionRequest, RunPlan, Toolchain
 from caretbench.execution.toolchains.base_runtime import (
     ARTEFACT,
-    BaseRuntime,
     binds_outside_usr,
     cached_tool_folder,
     fingerprint,
@@ -29,11 +28,9 @@ from caretbench.execution.toolchains.base_runtime import (
     tool_version,
 )
 from caretbench.execution.toolchains.compile_server import (
-    COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
-    CompileJob,
     CompilerSettings,
-    compile_programs,
+    ServerCompiledRuntime,
     default_verdict,
 )
 
@@ -47,11 +44,10 @@ _COMPILER_MB = 200.0
 _THREADS = {"GOMAXPROCS": "2"}
 
 
-class GoRuntime(BaseRuntime):
+class GoRuntime(ServerCompiledRuntime):
     """Go runtime with the ``go`` on the PATH."""
 
     language = "go"
-    compile_batch_size = COMPILE_BATCH
 
     def find_toolchain(self) -> Toolchain:
         """Return the go command, for its version and for the standard library's packages."""
@@ -85,7 +81,8 @@ class GoRuntime(BaseRuntime):
                 packages.write_text(inside)
         return folder
 
-    def _compiler(self, request: ExecutionRequest) -> CompilerSettings:
+    def compiler_for(self, request: ExecutionRequest) -> CompilerSettings:
+        """Return the compile server, the same for all programs."""
         del request
         settings = (_TOOLS, str(self._compilers), f"{CPU_PER_PROGRAM_S:.0f}")
         return CompilerSettings(
@@ -97,12 +94,9 @@ class GoRuntime(BaseRuntime):
             file_mode=0o755,
         )
 
-    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
-        """Compile and link programs one by one."""
-        programs = [
-            CompileJob(request, folder, request.profile) for request, folder in zip(requests, artefacts, strict=True)
-        ]
-        return compile_programs(self.sandbox, self._compiler, programs)
+    def server_option(self, request: ExecutionRequest) -> str:
+        """Return the profile, which decides how a program is linked."""
+        return request.profile
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """Return a plan that runs the executable, bound read-only; Go's collector works harder near the bound."""

@@ -17,11 +17,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from caretbench.execution.execution_types import CONTEST, CompileResult, ExecutionRequest, RunPlan, Toolchain
+from caretbench.execution.execution_types import CONTEST, ExecutionRequest, RunPlan, Toolchain
 from caretbench.execution.sandbox.program_sandbox import HOME
 from caretbench.execution.toolchains.base_runtime import (
     ARTEFACT,
-    BaseRuntime,
     binds_outside_usr,
     cached_tool_folder,
     fingerprint,
@@ -29,11 +28,9 @@ from caretbench.execution.toolchains.base_runtime import (
     tool_version,
 )
 from caretbench.execution.toolchains.compile_server import (
-    COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
-    CompileJob,
     CompilerSettings,
-    compile_programs,
+    ServerCompiledRuntime,
     default_verdict,
 )
 
@@ -73,12 +70,11 @@ _ARCHIVED = (
 _COMPILER_JVM = (*_JVM, "-XX:TieredStopAtLevel=1", "-Xss4m", f"-Xmx{_COMPILER_HEAP_MB}m")
 
 
-class JavaRuntime(BaseRuntime):
+class JavaRuntime(ServerCompiledRuntime):
     """Java runtime with the JDK of ``JAVA_HOME``, or the one on the PATH."""
 
     language = "java"
     variants = (CONTEST,)
-    compile_batch_size = COMPILE_BATCH
 
     def find_toolchain(self) -> Toolchain:
         """Return the JDK, not older than 17."""
@@ -137,7 +133,8 @@ class JavaRuntime(BaseRuntime):
         bundle = self.bundle(request)
         return bundle.class_path if bundle else ()
 
-    def _compiler(self, request: ExecutionRequest) -> CompilerSettings:
+    def compiler_for(self, request: ExecutionRequest) -> CompilerSettings:
+        """Return the compile server for the jars of a request's bundle; annotation processors do not run."""
         return self.compiler(self._jars(request), self._binds(request))
 
     def compiler(self, class_path: Sequence[str], read_only: Mapping[str, str]) -> CompilerSettings:
@@ -151,14 +148,9 @@ class JavaRuntime(BaseRuntime):
             max_memory_mb=_COMPILER_MB,
         )
 
-    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
-        """Compile programs into class files; annotation processors do not run."""
-        programs = [
-            CompileJob(request, folder, _NAMED_BY_ITS_PUBLIC_TYPE if _by_launcher(request) else
-                    main_class_name(request.source))
-            for request, folder in zip(requests, artefacts, strict=True)
-        ]  # fmt: skip
-        return compile_programs(self.sandbox, self._compiler, programs)
+    def server_option(self, request: ExecutionRequest) -> str:
+        """Return the name of a program's file."""
+        return _NAMED_BY_ITS_PUBLIC_TYPE if _by_launcher(request) else main_class_name(request.source)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """Return a plan that runs the main class; under ``default`` by CaretBench's launcher."""

@@ -32,12 +32,10 @@ from caretbench.execution.toolchains.base_runtime import (
     shorten_diagnostics,
 )
 from caretbench.execution.toolchains.compile_server import (
-    COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
-    CompileJob,
     CompilerSettings,
     ServerAnswer,
-    compile_programs,
+    ServerCompiledRuntime,
     servers_mb,
 )
 
@@ -75,13 +73,12 @@ def server_count() -> int:
     return max(1, min(os.cpu_count() or 1, int(servers_mb() // _COMPILER_MB)))
 
 
-class TypeScriptRuntime(InterpretedRuntime):
+class TypeScriptRuntime(ServerCompiledRuntime, InterpretedRuntime):
     """TypeScript runtime with the compiler of the request's bundle, or of ``tools/typescript``, on Node.js."""
 
     language = "typescript"
     # One for all runtimes of the process: the memory that servers share is the machine's.
     _checking = threading.BoundedSemaphore(server_count())
-    compile_batch_size = COMPILE_BATCH
 
     def find_toolchain(self) -> Toolchain:
         """Return Node.js, and a TypeScript compiler in any built bundle."""
@@ -106,7 +103,8 @@ class TypeScriptRuntime(InterpretedRuntime):
             ),
         )
 
-    def _compiler(self, request: ExecutionRequest) -> CompilerSettings:
+    def compiler_for(self, request: ExecutionRequest) -> CompilerSettings:
+        """Return the compile server with the compiler of a request's bundle, or of the compiler's own."""
         bundle = self.bundle(request)
         tools = None if bundle is not None and find_typescript(bundle.root) else self._tools()
         read_only = {**(bundle.read_only if bundle else {}), **({_TOOLS: str(tools.root)} if tools else {})}
@@ -134,9 +132,8 @@ class TypeScriptRuntime(InterpretedRuntime):
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Check programs one by one, none seeing another, and write their JavaScript."""
-        programs = [CompileJob(*each) for each in zip(requests, artefacts, strict=True)]
         with self._checking:
-            return compile_programs(self.sandbox, self._compiler, programs)
+            return super().compile(requests, artefacts)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """Return the plan for the compiled JavaScript, as for any JavaScript program."""

@@ -18,7 +18,7 @@ from caretbench.metrics.agreement.coefficients import Rating, equal_share, kripp
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.complexity import paper_statistics
 from caretbench.people.releases.built_set import BuiltSet, cell_of, sorted_counts
-from caretbench.problem import Caret, Problem, Row
+from caretbench.problem import Caret, Problem, Row, StoredRow
 from caretbench.suites.devbench.build.construction.build_folder import InstanceAttempt, sum_of_costs
 from caretbench.suites.devbench.build.instance_rules.instance_checks import PASSED
 from caretbench.suites.devbench.built_instances import BuiltInstance
@@ -360,10 +360,9 @@ def _question(by_item: Sequence[Mapping[str, Rating]]) -> QuestionFigures:
 Part = Literal["public", "holdout"]
 
 
-class Datasheet(Row):
+class Datasheet(StoredRow):
     """Datasheet of one part of a set: ``datasheet.json``."""
 
-    schema_version: Literal[1] = 1
     name: str
     version: str
     part: Part

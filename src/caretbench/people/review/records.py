@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from caretbench.errors import UsageError
 from caretbench.files import sha256_text
 from caretbench.people.review.protocol import Answer
-from caretbench.problem import ContextFile, Row
+from caretbench.problem import ContextFile, Row, StoredRow
 
 
 class ShownItem(Row):
@@ -49,14 +49,13 @@ class HiddenItem(Row):
     explanation: str = ""
 
 
-class ReviewItem(Row):
+class ReviewItem(StoredRow):
     """One item of a review: a row of its database.
 
     ``answer`` is the hash of the span, as in judgements. ``successor_of`` is the item that this one replaces.
     ``warm_up`` and ``control`` items are decided by everybody and are no part of the result.
     """
 
-    schema_version: Literal[1] = 1
     problem_id: str
     suite: str
     language: str = ""
@@ -130,7 +129,7 @@ EventId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Note = Annotated[str, StringConstraints(max_length=20_000)]
 
 
-class ReviewEvent(Row):
+class ReviewEvent(StoredRow):
     """One thing that a person did, or that the owner did about an item or a person.
 
     ``id`` is made where the event happens (in the browser), so that a second submit is the same event. ``repeat`` is 1
@@ -138,7 +137,6 @@ class ReviewEvent(Row):
     and the person active.
     """
 
-    schema_version: Literal[1] = 1
     id: EventId
     kind: EventKind
     person: str

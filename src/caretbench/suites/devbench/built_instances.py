@@ -10,7 +10,7 @@ from pydantic import AfterValidator
 
 from caretbench.errors import DataError, UsageError
 from caretbench.files import read_appended
-from caretbench.problem import SCHEMA_VERSION, Problem, Row
+from caretbench.problem import Problem, Row, StoredRow
 from caretbench.suites.devbench import starter
 from caretbench.suites.validity import UNSEEN
 from caretbench.syntax.caret_boundary import CaretBoundary
@@ -65,7 +65,7 @@ InstanceId = Annotated[str, AfterValidator(_instance_id)]
 """Language, category and name; a path of a file below the folder."""
 
 
-class BuiltInstance(Row):
+class BuiltInstance(StoredRow):
     """One instance of a built set: a line of ``instances.jsonl``; its program is the file of the same id.
 
     ``attempts`` and ``cost`` (US dollars, None where no price is known) cover its scenario up to this instance.
@@ -73,7 +73,6 @@ class BuiltInstance(Row):
     that of the file when it was checked. ``sibling`` is the id of the instance with the same shape.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     id: InstanceId
     track: str
     scenario: Scenario

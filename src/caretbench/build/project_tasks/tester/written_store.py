@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Final, Literal
+from typing import Final
 
 from caretbench.files import RowAppender, read_appended
-from caretbench.problem import SCHEMA_VERSION, Row
+from caretbench.problem import Row, StoredRow
 
 
 class TesterRecord(Row):
@@ -53,13 +53,12 @@ class TesterRecord(Row):
 WRITTEN_TESTS_FILE: Final = "written_tests.jsonl"
 
 
-class WrittenTestRow(Row):
+class WrittenTestRow(StoredRow):
     """Outcome of one test, a line of ``written_tests.jsonl``; of all together (``test`` is empty): those that stay.
 
     ``case`` identifies the project, its check and the prompts; ``after`` the tests that were kept before.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     case: str
     after: str
     test: str = ""

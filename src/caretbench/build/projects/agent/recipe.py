@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Literal, Protocol, TypeVar
+from typing import Annotated, Final, Protocol, TypeVar
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -16,7 +16,7 @@ from caretbench.build.projects.setup.project_setup import SetupError
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.extraction.code_fences import closed_fences
 from caretbench.files import RowAppender, describe_validation_error, read_appended, replace_surrogates, sha256_text
-from caretbench.problem import SCHEMA_VERSION, Row
+from caretbench.problem import Row, StoredRow
 
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Recipes come from a model: without bounds one answer could fill the folder and the sandbox's script.
@@ -113,13 +113,12 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
 RECIPES_FILE: Final = "recipes.jsonl"
 
 
-class RecipeRow(Row):
+class RecipeRow(StoredRow):
     """Outcome of one trial, a line of ``recipes.jsonl``: a fault with its log, or a recipe that works.
 
     ``case`` identifies the project with the options of its set-up; ``after`` everything that was said before.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     case: str
     after: str
     fault: str = ""

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from caretbench.files import DataError, read_document, sha256_text, write_atomically, write_document, write_rows
 from caretbench.options import Option, StringList
-from caretbench.problem import SCHEMA_VERSION, CasesCheck, Problem, ProgramCheck, Provenance, Row
+from caretbench.problem import CasesCheck, Problem, ProgramCheck, Provenance, Row, StoredRow
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.variants.code_context import ExaminedVariant
 from caretbench.suites.c3bench.implementations.rewrite import Equivalent
@@ -167,10 +167,9 @@ class Reject(Row):
     count: int = 1
 
 
-class C3Manifest(Row):
+class C3Manifest(StoredRow):
     """Sources, options and yields of a build."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     suite: str = "c3bench"
     options: C3BuildOptions
     yields: Mapping[str, int] = Field(default_factory=dict)

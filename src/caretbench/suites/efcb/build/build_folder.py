@@ -17,23 +17,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import Field, JsonValue
 
 from caretbench.build.sources.repository import RepositoryFacts
 from caretbench.errors import DataError
 from caretbench.files import read_document, write_document, write_rows
-from caretbench.problem import SCHEMA_VERSION, Problem, Profile, Row
+from caretbench.problem import Problem, Profile, StoredRow
 from caretbench.suites.efcb.build.changes import FilterCounts, RejectedChange
 from caretbench.suites.efcb.built_folder import BuiltFolder, Leak
 from caretbench.versions import versions
 
 
-class EfcbManifest(Row):
+class EfcbManifest(StoredRow):
     """Sources, options and counts of a build."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     suite: str = "efcb"
     profile: Profile
     seed: int

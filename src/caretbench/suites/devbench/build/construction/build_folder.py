@@ -32,7 +32,7 @@ from caretbench.files import RowAppender, read_appended, read_document, sha256_t
 from caretbench.languages import get_language
 from caretbench.models import ChatPrompt
 from caretbench.options import Option, StringList
-from caretbench.problem import SCHEMA_VERSION, Latency, Problem, Row
+from caretbench.problem import Latency, Problem, Row, StoredRow
 from caretbench.suites.devbench import starter
 from caretbench.suites.devbench.built_instances import (
     INSTANCES_FILE,
@@ -183,13 +183,12 @@ AttemptOutcome = Literal[
 ``unverified``: this machine cannot run it; ``rejected``: people rejected the instance."""
 
 
-class InstanceRequest(Row):
+class InstanceRequest(StoredRow):
     """One request to a generator: a line of ``requests.jsonl``, written before it is sent.
 
     A resumed build sends the same text, so that a stored answer is found again.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     key: str
     track: str
     scenario: Scenario
@@ -198,14 +197,13 @@ class InstanceRequest(Row):
     prompt: ChatPrompt
 
 
-class InstanceAttempt(Row):
+class InstanceAttempt(StoredRow):
     """The end of one attempt: a line of ``attempts.jsonl``.
 
     ``scenario`` is an id; ``request`` the key of the request; ``detail`` the diagnosis; ``checks`` have ``ok`` or a
     fault. ``instance`` is the id of the accepted or rejected instance. ``cost`` is in US dollars.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     request: str
     track: str
     scenario: str
@@ -228,7 +226,7 @@ def summary_line(row: BuiltInstance) -> str:
     return f"{row.id.rpartition('/')[2]} ({row.scenario.domain}; {row.scenario.language_construct}): {words}"
 
 
-class ConstructionManifest(Row):
+class ConstructionManifest(StoredRow):
     """Manifest of a built set: seed, canary, options of the last build, generators, yields, hours and cost.
 
     ``models`` are the ``-m`` options of the last build that had some. ``yields`` count attempts by cell and outcome.
@@ -236,7 +234,6 @@ class ConstructionManifest(Row):
     of all requests, ``wall_hours`` the time of the builds.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
     suite: str = "devbench"
     seed: int
     canary: str
