@@ -5,12 +5,14 @@ The implementation is in ``runs``; :meth:`caretbench.suites.base.Suite.build` re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
 
 from caretbench.errors import UsageError
 from caretbench.models import Prompt, Sampling
+from caretbench.progress import Progress
 
 ANSWERS_FILE: Final = "asked.jsonl"
 ANSWER_ERRORS_FILE: Final = "errors.jsonl"
@@ -126,3 +128,21 @@ class _NoModels:
 
 NO_MODELS: Final[BuildModels] = _NoModels()
 """Models of a build for which the user named none; every request raises an error."""
+
+
+class BuildJob(NamedTuple):
+    """Request for problems.
+
+    Args:
+        sources: Projects, clones or files from which problems are made.
+        output: The folder to which they are written.
+        options: Values of the builder's options by name; None for an option without a value.
+        progress: Receives steps and notes.
+        models: Models for the builder's roles, if it has some.
+    """
+
+    sources: Sequence[str]
+    output: Path
+    options: Mapping[str, Any]
+    progress: Progress
+    models: BuildModels = NO_MODELS

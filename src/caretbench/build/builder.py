@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from caretbench.build.build_models import NO_MODELS, BuildModels
+from caretbench.build.build_models import BuildJob
 from caretbench.build.validation.program_gate import ProgramGate
 from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
@@ -59,32 +59,17 @@ class Builder:
         """
         del options
 
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
+    def build(self, job: BuildJob) -> BuildResult:
         """Make problems from the user's sources and write them to a folder that the suite loads.
 
         The same call resumes an interrupted build.
-
-        Args:
-            sources: Projects, clones or files from which problems are made.
-            output: The folder.
-            options: Values of :attr:`options` by name; None for an option without a value.
-            progress: Receives steps and notes.
-            models: Models for :attr:`roles`; passed only to builders with such roles.
 
         Raises:
             UsageError: the suite builds none, an option is wrong, or a model is missing.
             DataError: a source cannot be used, or the folder contains something else.
             AnswersMissingError: a model did not answer.
         """
-        del sources, output, options, progress, models
+        del job
         raise UsageError(f"{self.suite.title} builds no problems of its own")
 
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:

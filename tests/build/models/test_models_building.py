@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -8,7 +8,14 @@ from typing import Any, ClassVar
 import pytest
 
 from caretbench import api
-from caretbench.build.build_models import NO_MODELS, AnswersMissingError, BuildModels, BuildRequest, ExpectedRequests
+from caretbench.build.build_models import (
+    NO_MODELS,
+    AnswersMissingError,
+    BuildJob,
+    BuildModels,
+    BuildRequest,
+    ExpectedRequests,
+)
 from caretbench.build.builder import Builder
 from caretbench.build.models.build import build
 from caretbench.build.models.config import BuildModelsConfig, models_by_role
@@ -332,15 +339,8 @@ class TwoSteps(Builder):
     about = "texts"
     roles: ClassVar[Mapping[str, str]] = ROLES
 
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
+    def build(self, job: BuildJob) -> BuildResult:
+        sources, output, options, progress, models = job
         progress("sources", len(sources), len(sources), str(options))
         output.mkdir(parents=True, exist_ok=True)
         (output / "begun").write_text("begun")
@@ -460,17 +460,9 @@ def test_a_row_says_what_is_missing() -> None:
 
 def test_a_dry_run_lists_each_model_of_a_role(tmp_path: Path) -> None:
     class Several(TwoSteps):
-        def build(
-            self,
-            sources: Sequence[str],
-            output: Path,
-            options: Mapping[str, Any],
-            progress: Progress,
-            *,
-            models: BuildModels = NO_MODELS,
-        ) -> BuildResult:
-            del output, options, progress
-            models.ask_each("generator", {name: requests(*sources) for name in models.names("generator")})
+        def build(self, job: BuildJob) -> BuildResult:
+            names = job.models.names("generator")
+            job.models.ask_each("generator", {name: requests(*job.sources) for name in names})
             return BuildResult((), {})
 
     several = models_by_role("two", ROLES, ["generator=fake/a", "generator=gguf/b"], ("generator",))
@@ -488,17 +480,10 @@ def test_a_dry_run_lists_each_model_of_a_role(tmp_path: Path) -> None:
 class Rounds(TwoSteps):
     """Knows how many requests it needs in all."""
 
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
+    def build(self, job: BuildJob) -> BuildResult:
+        options = job.options
         try:
-            return super().build(sources, output, options, progress, models=models)
+            return super().build(job)
         except AnswersMissingError as error:
             error.expected = ExpectedRequests(
                 "generator", int(options["n"]), 4 * int(options["n"]), "least", "most", 10

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from caretbench.build.build_models import AnswersMissingError
+from caretbench.build.build_models import AnswersMissingError, BuildJob
 from caretbench.build.builder import Builder
 from caretbench.build.models.config import BuildModelsConfig
 from caretbench.build.models.stored_models import StoredBuildModels
@@ -111,12 +111,12 @@ def build(
     """
     check_folder_is_writable(output)
     if not builder.roles:
-        return builder.build(sources, output, options, progress)
+        return builder.build(BuildJob(sources, output, options, progress))
     # Before the build, so that a stop in the middle can be resumed without naming them.
     remember_models(builder, output, models_config)
     with StoredBuildModels(models_config, output, opener, progress) as models:
         try:
-            return builder.build(sources, output, options, progress, models=models)
+            return builder.build(BuildJob(sources, output, options, progress, models))
         except (AnswersMissingError, CaretBenchError):
             if not models.all_answered():  # a misspelled one, for instance
                 forget_models(output)

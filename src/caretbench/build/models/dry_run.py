@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from caretbench.build.build_models import AnswersMissingError, BuildModels, BuildRequest, ExpectedRequests
+from caretbench.build.build_models import AnswersMissingError, BuildJob, BuildModels, BuildRequest, ExpectedRequests
 from caretbench.build.builder import Builder
 from caretbench.build.models.config import BuildModelsConfig
 from caretbench.build.models.stored_models import AnswerFiles, BuildModelRequest, BuildStageRequests, OpenModels
@@ -191,7 +191,7 @@ def dry_run(
         DataError: a source cannot be used.
     """
     return rehearse(
-        lambda copy, models: builder.build(sources, copy, options, progress, models=models),
+        lambda copy, models: builder.build(BuildJob(sources, copy, options, progress, models)),
         output, models_config, opener,
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from caretbench.build.build_models import NO_MODELS, AnswersMissingError, BuildModels
+from caretbench.build.build_models import AnswersMissingError, BuildJob, BuildModels
 from caretbench.build.package_index.configured_indexes import configured_index_policy
 from caretbench.build.package_index.index_policy import IndexPolicy
 from caretbench.build.package_index.index_proxy import IndexProxy
@@ -174,28 +174,16 @@ def _table(built: SourceBuilds) -> Iterator[str]:
     yield from align_columns(rows, ("source", "tasks", "minutes", "CPU minutes", "reason"))
 
 
-def build_projects(
-    sources: Sequence[str],
-    output: Path,
-    values: Mapping[str, Any],
-    options: ProjectOptions,
-    progress: Progress,
-    models: BuildModels = NO_MODELS,
-) -> BuildResult:
+def build_projects(job: BuildJob, options: ProjectOptions) -> BuildResult:
     """Build a folder of tasks from one project, or a folder of such folders from several, or resume a build.
 
-    Args:
-        sources: Projects, in addition to those of a file.
-        output: The folder of tasks, or of such folders.
-        values: Values of the command's options by name.
-        options: The build's options.
-        progress: Receiver of steps and notes.
-        models: Models of the build; the one in the role ``agent`` repairs set-ups, ``tester`` writes tests.
+    A model in the role ``agent`` repairs set-ups, one in the role ``tester`` writes tests.
 
     Raises:
         ValueError: an option is wrong, or there is no project.
         DataError: the project or the folder cannot be used; of several projects that is a row.
     """
+    sources, output, values, progress, models = job
     listed = find_sources(sources, values)
     folders = ProjectFolders(limits=source_limits(values))
     candidates_only = values["candidates_only"]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import ClassVar
 
 from caretbench import Builder
-from caretbench.build.build_models import NO_MODELS, BuildModels, BuildRequest
+from caretbench.build.build_models import BuildJob, BuildRequest
 from caretbench.files import write_rows
 from caretbench.models import Sampling
 from caretbench.options import Option
-from caretbench.progress import Progress
 from caretbench.suites.suite_types import BuildResult
 from toy_suite import toy_problem
 
@@ -24,20 +22,13 @@ class ToyBuilder(Builder):
     options = (Option("language", str, "Language label of the problems.", "build", default="python"),)
     roles: ClassVar[Mapping[str, str]] = {"generator": "writes each docstring (optional)"}
 
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
+    def build(self, job: BuildJob) -> BuildResult:
         """Build a problem from each sum.
 
         Examples:
           caretbench build toy 1+2 3+4 -o tasks
         """
+        sources, output, options, progress, models = job
         sums: dict[str, tuple[int, int]] = {}
         for source in sources:
             first, plus, second = source.partition("+")

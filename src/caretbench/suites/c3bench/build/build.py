@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from caretbench.build.build_models import NO_MODELS, BuildModels
+from caretbench.build.build_models import BuildJob, BuildModels
 from caretbench.build.validation.duplicates import near_duplicate_texts
 from caretbench.build.validation.reviewed import reviewed_problems
 from caretbench.errors import UsageError
@@ -232,14 +232,7 @@ GateOpener = Callable[[Callable[[], Dispatcher], Callable[[int], None]], Problem
 """Returns the suite's gate for an executor and a receiver of progress."""
 
 
-def build_problems(
-    sources: Sequence[str],
-    output: Path,
-    options: Mapping[str, Any],
-    progress: Progress,
-    gate: GateOpener,
-    models: BuildModels = NO_MODELS,
-) -> BuildResult:
+def build_problems(job: BuildJob, gate: GateOpener) -> BuildResult:
     """Build problems into a folder, or resume an interrupted build.
 
     Raises:
@@ -247,6 +240,7 @@ def build_problems(
         DataError: a source cannot be used, or the folder contains something else.
         AnswersMissingError: a model did not answer.
     """
+    sources, output, options, progress, models = job
     chosen = C3BuildOptions.of(tuple(sources), options)
     check_roles(chosen, models)
     material = read_material(chosen)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from caretbench.build import register_builder
-from caretbench.build.build_models import NO_MODELS, BuildModels
+from caretbench.build.build_models import BuildJob
 from caretbench.build.builder import Builder
 from caretbench.build.validation.duplicates import near_duplicate_texts
 from caretbench.build.validation.program_gate import GateAnswer, ProgramGate, trivial_answers
@@ -19,7 +18,6 @@ from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.extraction.policies import Policy, get_policy
 from caretbench.grouping import grouped
 from caretbench.problem import Problem
-from caretbench.progress import Progress
 from caretbench.runs.reductions import ReducedAnswer, reduce_answers
 from caretbench.suites.c3bench.build.build import build_problems
 from caretbench.suites.c3bench.build.build_folder import OPTIONS
@@ -246,15 +244,7 @@ class C3BenchBuilder(Builder):
     }
     roles_with_several_models = frozenset({GENERATOR_ROLE})
 
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
+    def build(self, job: BuildJob) -> BuildResult:
         """Build problems from functions with tests, and from source files.
 
         Functions with tests (HumanEval-Infilling, DevBench's layout, NAME.py with check_NAME.py) give problems about
@@ -267,7 +257,7 @@ class C3BenchBuilder(Builder):
           caretbench build c3bench --from humaneval-infilling --from ~/code/project -o c3
           caretbench build c3bench --variants own.toml -m generator=gguf/smollm2 -o c3
         """
-        return build_problems(sources, output, options, progress, self.gate, models)
+        return build_problems(job, self.gate)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the tokens and the kinds of problems, as the paper's Table 1."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from pydantic import JsonValue
 
 from caretbench.build import register_builder
-from caretbench.build.build_models import NO_MODELS, BuildModels
+from caretbench.build.build_models import BuildJob
 from caretbench.build.builder import Builder
 from caretbench.build.project_tasks.block_miner import TASKS_GROUP, ProjectOptions, common_values, project_build_options
 from caretbench.build.project_tasks.build import build_projects
@@ -27,7 +27,6 @@ from caretbench.extraction.policies import get_policy
 from caretbench.files import sha256_text
 from caretbench.options import Option
 from caretbench.problem import Problem
-from caretbench.progress import Progress
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.file_spans import visible_text
 from caretbench.projects.project import analyse_snapshot
@@ -220,15 +219,7 @@ class CodevBenchBuilder(Builder):
     options = OPTIONS
     roles: ClassVar[Mapping[str, str]] = {AGENT_ROLE: AGENT_PURPOSE, TESTER_ROLE: TESTER_PURPOSE}
 
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
+    def build(self, job: BuildJob) -> BuildResult:
         """Make problems from projects with tests.
 
         The tests run once with a record of what they execute. A sample of the executed blocks is drawn by --weights,
@@ -244,7 +235,7 @@ class CodevBenchBuilder(Builder):
           caretbench build codevbench ~/code/project --setup auto -o dev
           caretbench build codevbench toolz==1.2.0 natsort==8.4.0 --setup auto -o dev
         """
-        return build_projects(sources, output, options, codev_options(options), progress, models)
+        return build_projects(job, codev_options(job.options))
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the number of problems by repository, scenario and class of blocks, as the paper's Table 2."""

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from caretbench.build import register_builder
-from caretbench.build.build_models import NO_MODELS, BuildModels
+from caretbench.build.build_models import BuildJob
 from caretbench.build.builder import Builder
 from caretbench.build.validation.program_gate import ProgramGate
 from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.problem import Problem
-from caretbench.progress import Progress
 from caretbench.suites.devbench.build.construction.build_folder import GENERATOR_ROLE, OPTIONS, ConstructionOptions
 from caretbench.suites.devbench.build.construction.construction_build import build_instances
 from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell, read_template
@@ -41,15 +40,7 @@ class DevBenchBuilder(Builder):
         instances_per_cell(chosen)
         read_template(chosen.template)
 
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
+    def build(self, job: BuildJob) -> BuildResult:
         """Write instances with generators, check them in the sandbox, and keep the good ones.
 
         Each request has a scenario from a seeded grid. An answer with a fault is asked for once more with its
@@ -60,11 +51,11 @@ class DevBenchBuilder(Builder):
           caretbench build devbench -m generator=openai/gpt-4o -n 50 -o mine
           caretbench build devbench -o mine --again reviews/mine/rejections.jsonl
         """
-        if sources:
+        if job.sources:
             raise UsageError(
-                f"build devbench takes no source: {sources[0]!r}; cells are chosen by --language, --category"
+                f"build devbench takes no source: {job.sources[0]!r}; cells are chosen by --language, --category"
             )
-        return build_instances(output, options, progress, self._strict_gate, self._program, models)
+        return build_instances(job, self._strict_gate, self._program)
 
     def _strict_gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
         """Return the gate of new instances, whose checks may not be weak."""

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from pydantic import JsonValue
 
 from caretbench.build import register_builder
-from caretbench.build.build_models import NO_MODELS, BuildModels
+from caretbench.build.build_models import BuildJob
 from caretbench.build.builder import Builder
 from caretbench.build.sources.git.history import parse_period
 from caretbench.build.sources.git_mining import MiningPeriod, MiningProgress, mine_git, newest_changes
@@ -308,9 +308,7 @@ class MiningSession:
         )  # fmt: skip
 
 
-def build_questions(
-    sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress, models: BuildModels
-) -> BuildResult:
+def build_questions(job: BuildJob) -> BuildResult:
     """Mine merged changes and build problems from them; an interrupted build continues.
 
     Raises:
@@ -318,6 +316,7 @@ def build_questions(
         DataError: a source cannot be read, or the folder has a build with other options.
     """
     started = time.monotonic()
+    sources, output, options, progress, models = job
     tasks, given = _select_tasks(options["task"]), BuildSources.from_arguments(sources)
     period = MiningPeriod(options["since"], options["until"], options["max_changes"])
     parse_period(period.since, period.until)  # before problems of an earlier build are removed
@@ -370,15 +369,7 @@ class EfcbBuilder(Builder):
         CHECKER_ROLE: "picks the version from the text",
     }
 
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
+    def build(self, job: BuildJob) -> BuildResult:
         """Build questions about merged changes.
 
         No program is run; only sources at GitHub need the network. The build fails (status 1) if position, length
@@ -389,7 +380,7 @@ class EfcbBuilder(Builder):
           caretbench build efcb ~/code/project owner/name -o tasks
           caretbench build efcb ~/code/project --since 2026-01-01 --max-changes 100 -o tasks
         """
-        return build_questions(sources, output, options, progress, models)
+        return build_questions(job)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return repositories and questions, as the paper's Tables 2 and 3, and the leak report."""

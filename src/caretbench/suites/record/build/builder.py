@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from caretbench.build import load_builder, register_builder
-from caretbench.build.build_models import NO_MODELS, BuildModels
+from caretbench.build.build_models import BuildJob
 from caretbench.build.builder import Builder
 from caretbench.build.project_tasks.task_folder import TaskFolder, folder_lock
 from caretbench.build.validation.workspace_gate import WorkspaceGate
@@ -98,15 +98,7 @@ class RecordBuilder(Builder):
     pull_use = "caretbench run record"
     has_editions = True
 
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
+    def build(self, job: BuildJob) -> BuildResult:
         """Make an edition of the record from a recipe of projects with tests.
 
         Each project is laid out from its archive and its locked packages, mined and validated as by build codevbench,
@@ -117,7 +109,7 @@ class RecordBuilder(Builder):
           caretbench build record recipe.toml -o my-record
           caretbench build record recipe.toml --only toolz -o one
         """
-        del models
+        sources, output, options, progress, _ = job
         if len(sources) != 1:
             raise UsageError("build record: name one recipe, RECIPE.toml")
         path = Path(sources[0])
@@ -206,7 +198,8 @@ def _built(
         previous = lay_previous(entry, options["mirror"])
         folder = TaskFolder(output / _BUILDS / entry.name)
         values = _codev_options(recipe, entry, previous, options)
-        load_builder("codevbench").build([str(root)], folder.path, values, FolderProgress(progress, entry.name))
+        steps = FolderProgress(progress, entry.name)
+        load_builder("codevbench").build(BuildJob([str(root)], folder.path, values, steps))
         done = _rows_of(recipe, entry, project, folder, root, options["jobs"])
     # No sandbox can be built: all other projects would fail the same way.
     except MachineError:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from pydantic import JsonValue
 
 from caretbench.build import register_builder
-from caretbench.build.build_models import NO_MODELS, BuildModels
+from caretbench.build.build_models import BuildJob
 from caretbench.build.builder import Builder
 from caretbench.build.project_tasks.block_miner import (
     TASKS_GROUP,
@@ -34,7 +34,6 @@ from caretbench.languages import get_language
 from caretbench.metrics.binning import bin_index, bin_title
 from caretbench.options import Option
 from caretbench.problem import Label
-from caretbench.progress import Progress
 from caretbench.suites.simcopilot.build.tasks import MODES, MinedCandidates, ProjectMiner, TaskSampling
 from caretbench.suites.simcopilot.released import spans as released
 from caretbench.suites.simcopilot.released.released_problems import released_labels, split_variant
@@ -254,15 +253,7 @@ class SimCopilotBuilder(Builder):
             raise UsageError(f"--model {models[0]}: the release contains no recorded completions")
         return pull(source=source, progress=progress)
 
-    def build(
-        self,
-        sources: Sequence[str],
-        output: Path,
-        options: Mapping[str, Any],
-        progress: Progress,
-        *,
-        models: BuildModels = NO_MODELS,
-    ) -> BuildResult:
+    def build(self, job: BuildJob) -> BuildResult:
         """Make tasks from projects with tests.
 
         Each task is a block that was cut out of a file; the project's own tests check the answers. They must pass
@@ -275,7 +266,7 @@ class SimCopilotBuilder(Builder):
           caretbench build simcopilot ~/code/project --setup auto -o tasks
           caretbench build simcopilot toolz==1.2.0 natsort==8.4.0 --setup auto -o tasks
         """
-        return build_projects(sources, output, options, simcopilot_options(options), progress, models)
+        return build_projects(job, simcopilot_options(job.options))
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the paper's tables about its data, from the released spans and labels."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from caretbench.build.build_models import ANSWERS_FILE, AnswersMissingError, BuildRequest
+from caretbench.build.build_models import ANSWERS_FILE, AnswersMissingError, BuildJob, BuildRequest
 from caretbench.files import DataError
 from caretbench.problem import Problem
 from caretbench.progress import Progress
@@ -80,14 +80,8 @@ def build(folder: Path, models: MadeModels, *, progress: Progress | None = None,
     values = {option.name: option.default for option in OPTIONS} | {
         "language": ["python"], "category": ["low_context"], "compare": ["none"], "scenario_seed": 3, "patience": 60,
     }  # fmt: skip
-    return build_instances(
-        folder,
-        values | options,
-        progress or Progress(),
-        lambda _executor, _progress: PassingGate(),
-        lambda _one, _text: None,
-        models,
-    )
+    job = BuildJob((), folder, values | options, progress or Progress(), models)
+    return build_instances(job, lambda _executor, _progress: PassingGate(), lambda _one, _text: None)
 
 
 def fitting(name: str, request: BuildRequest) -> str:

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from caretbench.build.build_models import AnswersMissingError, BuildModels, BuildRequest, ExpectedRequests
+from caretbench.build.build_models import AnswersMissingError, BuildJob, BuildModels, BuildRequest, ExpectedRequests
 from caretbench.build.sources.licences import RedistributionError, redistribution_terms
 from caretbench.errors import DataError, UsageError
 from caretbench.execution.dispatcher import Dispatcher, open_executor
@@ -204,14 +204,7 @@ GateOpener = Callable[[Callable[[], Dispatcher], Callable[[int], None]], Problem
 """Returns the suite's gate for an executor and a receiver of progress."""
 
 
-def build_instances(
-    output: Path,
-    values: Mapping[str, Any],
-    progress: Progress,
-    gate: GateOpener,
-    program: ProgramOfAnswer,
-    models: BuildModels,
-) -> BuildResult:
+def build_instances(job: BuildJob, gate: GateOpener, program: ProgramOfAnswer) -> BuildResult:
     """Build instances into a folder, or go on with it.
 
     Raises:
@@ -219,6 +212,7 @@ def build_instances(
         DataError: a file is malformed, the folder holds something else, or another process builds into it.
         AnswersMissingError: a generator did not answer; what came is examined and stored.
     """
+    _, output, values, progress, models = job
     folder = BuildFolder(output)
     options, counts, manifest = start_of_build(
         ConstructionOptions.of(values), folder, has_generator=GENERATOR_ROLE in models.roles
