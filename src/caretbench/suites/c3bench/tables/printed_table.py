@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from caretbench.files import published_rows
-from caretbench.suites.c3bench.tables.result_tables import NO_VALUE
+from caretbench.suites.problem_means import NO_VALUE
 from caretbench.suites.suite_types import Table
 
 _TABLE: Final = "table_2"

@@ -9,7 +9,6 @@ from caretbench.problem import Problem
 from caretbench.suites.c3bench.measures import CODE_TOKENS, COMMENTARY_TOKENS
 from caretbench.suites.c3bench.tables.result_tables import (
     ModelAnswers,
-    Row,
     effect_measures,
     joint,
     model_results,
@@ -17,6 +16,7 @@ from caretbench.suites.c3bench.tables.result_tables import (
     with_joint,
 )
 from caretbench.suites.instruction_effects import effect_chart, instruction_effects
+from caretbench.suites.problem_means import column
 from caretbench.suites.suite_types import SuiteChart
 
 if TYPE_CHECKING:
@@ -50,11 +50,7 @@ def _name(model: ModelAnswers, models: Sequence[ModelAnswers]) -> str:
 def _token_values(models: Sequence[ModelAnswers]) -> Iterator[dict[str, Any]]:
     for name, title in ((CODE_TOKENS, "code"), (COMMENTARY_TOKENS, "commentary")):
         for model in models:
-
-            def tokens(row: Row, column: str = name) -> float | None:
-                return None if row.get(column) is None else float(row[column])
-
-            mean = model.mean(tokens)
+            mean = model.mean(column(name))
             if mean is not None:
                 yield {"model": _name(model, models), "part": title, "tokens": round(mean.value, 2)}
 
@@ -78,8 +74,8 @@ def _rate_values(models: Sequence[ModelAnswers]) -> Iterator[dict[str, Any]]:
             mean = model.task(task.lower()).mean(measure)
             if mean is not None:
                 yield {
-                    "model": _name(model, models), "task": task, "rate": 100 * mean.value, "low": 100 * mean.low,
-                    "high": 100 * mean.high,
+                    "model": _name(model, models), "task": task, "rate": 100 * mean.value,
+                    "low": 100 * mean.interval.low, "high": 100 * mean.interval.high,
                 }  # fmt: skip
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from caretbench.grouping import grouped
-from caretbench.metrics.intervals import mean_interval
 from caretbench.metrics.skill import skill, skill_interval
 from caretbench.problem import PredicateCheck, Problem
 from caretbench.profiles import profile_named
@@ -22,17 +19,12 @@ from caretbench.suites.c3bench.measures import (
     failed_predicates,
 )
 from caretbench.suites.instruction_effects import effect_table, instruction_effects
+from caretbench.suites.problem_means import NO_VALUE, RateEstimate, ScoreRow, Value, column, percent, problem_means
 from caretbench.suites.suite_types import FAILED_CONTROLS_MARK, Headline, Table
 from caretbench.text_tables import counted
 
 if TYPE_CHECKING:
     import polars as pl
-
-Row = Mapping[str, Any]
-"""One completion under one policy and profile."""
-
-NO_VALUE: Final = "–"
-"""Text of a number that is not known."""
 
 # The paper prints "ES" without a definition; Indel is the variant that counts an exchanged character twice, as a
 # deletion and an insertion.
@@ -40,12 +32,17 @@ SIMILARITY: Final = "indel_similarity"
 """Similarity that the tables show; the paper does not name its variant."""
 
 
-def passed(row: Row) -> float | None:
-    """Return 1 if all tests passed; None without a verdict."""
-    return None if row.get("passed") is None else float(row["passed"])
+passed: Final = column("passed")
+"""Returns 1 if all tests passed; None without a verdict."""
+predicate_alone: Final = column(FOLLOWED)
+"""Returns 1 if the answer as a whole satisfies its predicate, whether it passes or not; None without a predicate."""
+followed_lenient: Final = column(FOLLOWED_LENIENT)
+"""Returns 1 if the answer follows its instruction at the level ``lenient``; None under another profile."""
+similarity: Final = column(SIMILARITY)
+"""Returns the similarity to the reference; None without a value."""
 
 
-def followed(row: Row) -> float | None:
+def followed(row: ScoreRow) -> float | None:
     """Return 1 if the answer, or what is left of it, follows its instruction; None without a predicate or reduction."""
     if row.get(NOT_REDUCED):
         return None
@@ -53,50 +50,16 @@ def followed(row: Row) -> float | None:
     return None if share is None else float(share)
 
 
-def predicate_alone(row: Row) -> float | None:
-    """Return 1 if the answer as a whole satisfies its predicate, whether it passes or not; None without a predicate."""
-    return None if row.get(FOLLOWED) is None else float(row[FOLLOWED])
-
-
-def followed_lenient(row: Row) -> float | None:
-    """Return 1 if the answer follows its instruction at the level ``lenient``; None under another profile."""
-    return None if row.get(FOLLOWED_LENIENT) is None else float(row[FOLLOWED_LENIENT])
-
-
-def joint(row: Row) -> float | None:
+def joint(row: ScoreRow) -> float | None:
     """Return 1 if the answer passes the tests and follows its instruction; None where one of both is not known."""
     first, second = passed(row), followed(row)
     return None if first is None or second is None else first * second
 
 
-def followed_if_passed(row: Row) -> float | None:
+def followed_if_passed(row: ScoreRow) -> float | None:
     """Return 1 if an answer that passes follows its instruction; None if it does not pass."""
     # Among answers that pass, since judges are asked about no others.
     return followed(row) if passed(row) == 1.0 else None
-
-
-def similarity(row: Row) -> float | None:
-    """Return the similarity to the reference; None without a value."""
-    return None if row.get(SIMILARITY) is None else float(row[SIMILARITY])
-
-
-class Mean(NamedTuple):
-    """Mean over problems with its interval, and the number of problems."""
-
-    value: float
-    low: float
-    high: float
-    problems: int
-
-    @property
-    def text(self) -> str:
-        """Percentage with its interval as a note."""
-        note = (
-            ""
-            if self.low == self.high or not math.isfinite(self.low)
-            else f"\n{100 * self.low:.1f} to {100 * self.high:.1f}"
-        )
-        return f"{100 * self.value:.1f}{note}"
 
 
 class ModelAnswers(NamedTuple):
@@ -106,7 +69,7 @@ class ModelAnswers(NamedTuple):
     policy: str
     profile: str
     prompt: str
-    rows: tuple[Row, ...]
+    rows: tuple[ScoreRow, ...]
     problems: Mapping[str, Problem]
     seed: int
 
@@ -118,34 +81,20 @@ class ModelAnswers(NamedTuple):
     def task(self, task: str, label: str = "", value: str = "") -> ModelAnswers:
         """Return the results for one task, and for one value of a label."""
 
-        def belongs(row: Row) -> bool:
+        def belongs(row: ScoreRow) -> bool:
             problem = self.problems[row["problem_id"]]
             return problem.label("task") == task and (not label or problem.labels.get(label) == value)
 
         return self._replace(rows=tuple(row for row in self.rows if belongs(row)))
 
-    def by_problem(self, value: Callable[[Row], float | None]) -> dict[str, float]:
+    def by_problem(self, value: Value) -> dict[str, float]:
         """Return the mean over samples of a value, by problem in the order of names; those without any are missing."""
-        # Samples of one problem depend on each other; the problem is the unit of the interval.
-        values = grouped((row["problem_id"], number) for row in self.rows if (number := value(row)) is not None)
-        return {name: sum(values[name]) / len(values[name]) for name in sorted(values)}
+        means = problem_means(self.rows, self.problems, value, self.seed)
+        return {problem.id: number for problem, number in zip(means.problems, means.values, strict=True)}
 
-    def mean(self, value: Callable[[Row], float | None]) -> Mean | None:
+    def mean(self, value: Value) -> RateEstimate | None:
         """Return the mean over problems of a value, each the mean over its samples; None without any."""
-        by_problem = self.by_problem(value)
-        if not by_problem:
-            return None
-        names, values = list(by_problem), list(by_problem.values())
-        interval = mean_interval(
-            values, seed=self.seed, clusters=[self.problems[name].cluster for name in names],
-            overlap_groups=[self.problems[name].overlap_group for name in names],
-        )  # fmt: skip
-        return Mean(sum(values) / len(values), interval.low, interval.high, len(values))
-
-
-def percentage(mean: Mean | None) -> str:
-    """Return a mean as text; :data:`NO_VALUE` without one."""
-    return NO_VALUE if mean is None else mean.text
+        return problem_means(self.rows, self.problems, value, self.seed).mean()
 
 
 def model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> Sequence[ModelAnswers]:
@@ -154,7 +103,7 @@ def model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
 
 
 def _model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> Iterator[ModelAnswers]:
-    groups: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[ScoreRow]] = {}
     for row in results.iter_rows(named=True):
         mode = row.get("instruction") or "shown"
         title = row["model_title"] + ("" if mode == "shown" else f", instruction {mode}")
@@ -179,12 +128,12 @@ _JUDGED_NOTE: Final = (
 )
 
 
-def judged(row: Row) -> float | None:
+def judged(row: ScoreRow) -> float | None:
     """Return the share of yes about an answer that passes; None if it does not pass, or was not judged."""
     return float(row["judged"]) if passed(row) == 1.0 and row.get("judged") is not None else None
 
 
-def joint_judged(row: Row) -> float | None:
+def joint_judged(row: ScoreRow) -> float | None:
     """Return 0 for an answer that does not pass, and the share of yes for one that does."""
     return 0.0 if passed(row) == 0.0 else judged(row)
 
@@ -203,9 +152,9 @@ def judged_tables(models: Sequence[ModelAnswers], profile: str, policy: str) -> 
         refused |= reasons
         rows.append(
             (
-                model.title, percentage(icc.mean(passed)), percentage(icc.mean(joint)),
-                _marked(percentage(icc.mean(joint_judged)), mark), percentage(icc.mean(followed_if_passed)),
-                _marked(percentage(icc.mean(judged)), mark), str(sum(judged(row) is not None for row in icc.rows)),
+                model.title, percent(icc.mean(passed)), percent(icc.mean(joint)),
+                _marked(percent(icc.mean(joint_judged)), mark), percent(icc.mean(followed_if_passed)),
+                _marked(percent(icc.mean(judged)), mark), str(sum(judged(row) is not None for row in icc.rows)),
             )
         )  # fmt: skip
     if rows:
@@ -221,7 +170,7 @@ def judged_tables(models: Sequence[ModelAnswers], profile: str, policy: str) -> 
         )  # fmt: skip
 
 
-def _is_judged(rows: Sequence[Row]) -> bool:
+def _is_judged(rows: Sequence[ScoreRow]) -> bool:
     passing = [row for row in rows if passed(row) == 1.0]
     return bool(passing) and all(judged(row) is not None for row in passing)
 
@@ -372,16 +321,16 @@ def _main_row(model: ModelAnswers, profile: str) -> dict[str, str]:
     both = [icc.mean(joint), scc.mean(followed)]
     known = [mean.value for mean in both if mean is not None]
     cells = {
-        "Model": model.title, "FIM": model.fim, "ICC ES": percentage(icc.mean(similarity)),
-        "ICC Pass@1": percentage(icc.mean(passed)), "ICC IF": percentage(both[0]),
-        "ICC IF of passed": percentage(icc.mean(followed_if_passed)), "SCC ES": percentage(scc.mean(similarity)),
-        "SCC extent and tests": percentage(scc.mean(joint)), "SCC skill": _scale_skill(scc),
-        "SCC IF": percentage(both[1]), "SCC IF lenient": percentage(scc.mean(followed_lenient)),
+        "Model": model.title, "FIM": model.fim, "ICC ES": percent(icc.mean(similarity)),
+        "ICC Pass@1": percent(icc.mean(passed)), "ICC IF": percent(both[0]),
+        "ICC IF of passed": percent(icc.mean(followed_if_passed)), "SCC ES": percent(scc.mean(similarity)),
+        "SCC extent and tests": percent(scc.mean(joint)), "SCC skill": _scale_skill(scc),
+        "SCC IF": percent(both[1]), "SCC IF lenient": percent(scc.mean(followed_lenient)),
         # With one task alone the mean would be printed under the same heading as the paper's.
         "Average IF": f"{100 * sum(known) / 2:.1f}" if len(known) == 2 else NO_VALUE,
     }  # fmt: skip
     if _shows_sense(profile) and not icc.by_problem(passed) and (alone := icc.mean(predicate_alone)) is not None:
-        cells[PREDICATE_TITLE] = percentage(alone)
+        cells[PREDICATE_TITLE] = percent(alone)
     if not _shows_sense(profile):
         del cells["SCC extent and tests"], cells["SCC skill"]
     return cells
@@ -400,10 +349,10 @@ def _scale_skill(model: ModelAnswers) -> str:
     if value is None or blind >= MOST_BLIND:
         return f"{NO_VALUE}\nblind {100 * blind:.1f}"
     interval = skill_interval(scores, floors, [one.cluster for one in problems], seed=model.seed)
-    return Mean(value, interval.low, interval.high, len(scores)).text
+    return RateEstimate(value, interval, len(scores)).percent
 
 
-def scale_measure(models: Sequence[ModelAnswers]) -> Callable[[Row], float | None]:
+def scale_measure(models: Sequence[ModelAnswers]) -> Value:
     """Return the measure that leads for SCC: extent and tests where answers ran; the extent alone under ``paper``."""
     ran = any(_shows_sense(model.profile) and model.task("scc").by_problem(passed) for model in models)
     return joint if ran else followed
@@ -429,7 +378,7 @@ def _label_tables(models: Sequence[ModelAnswers], profile: str, policy: str) -> 
             continue
         measure = joint if task == "icc" else of_scale
         rows = [
-            (model.title, *(percentage(model.task(task, label, value).mean(measure)) for value in values))
+            (model.title, *(percent(model.task(task, label, value).mean(measure)) for value in values))
             for model in models
         ]
         yield Table(

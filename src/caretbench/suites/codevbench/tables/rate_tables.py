@@ -5,92 +5,39 @@ Tables 3 to 7 in form, with edit similarity next to them, and as the paper print
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from caretbench.files import published_rows
 from caretbench.grouping import grouped
 from caretbench.metrics.correlation import Correlation, pearson, spearman
-from caretbench.metrics.intervals import Interval, mean_interval
-from caretbench.metrics.weighted import weighted_mean
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import profile_named
 from caretbench.suites.baselines import BASELINES
 from caretbench.suites.codevbench.measures import ANSWER_LINES, EMPTY_ANSWER, SIMILARITY
 from caretbench.suites.codevbench.measures import answer_lines as count_lines
 from caretbench.suites.codevbench.scenario_names import CLASSES, OTHER, OTHER_BLOCKS, SCENARIOS, USAGE_GROUPS, label
+from caretbench.suites.problem_means import (
+    NO_VALUE,
+    ProblemMeans,
+    RateEstimate,
+    ScoreRow,
+    Value,
+    column,
+    percent,
+    problem_means,
+)
 from caretbench.suites.suite_types import Table
 
 if TYPE_CHECKING:
     import polars as pl
 
-ScoreRow = Mapping[str, Any]
-"""One completion under one policy and profile."""
-Value = Callable[[ScoreRow], float | None]
-
-NO_VALUE: Final = "–"
-"""Text of a number that is not known."""
-
-
-def column(name: str) -> Value:
-    """Return the function that reads a column of a row; None without a number."""
-
-    def read(row: ScoreRow) -> float | None:
-        value = row.get(name)
-        return None if value is None else float(value)
-
-    return read
-
-
 passed: Final = column("passed")
 similarity: Final = column(SIMILARITY)
 answer_lines: Final = column(ANSWER_LINES)
 empty_answer: Final = column(EMPTY_ANSWER)
-
-
-class RateEstimate(NamedTuple):
-    """Mean over problems with its interval."""
-
-    value: float
-    interval: Interval
-    problems: int
-
-    @property
-    def percent(self) -> str:
-        """Percentage with its interval as a note."""
-        low, high = self.interval.low, self.interval.high
-        note = f"\n{100 * low:.1f} to {100 * high:.1f}" if math.isfinite(low) and low < high else ""
-        return f"{100 * self.value:.1f}{note}"
-
-
-class ProblemMeans(NamedTuple):
-    """Values by problem, each the mean over its samples."""
-
-    problems: tuple[Problem, ...]
-    values: tuple[float, ...]
-    seed: int
-
-    def mean(self) -> RateEstimate | None:
-        """Return the mean over problems; None without any."""
-        if not self.values:
-            return None
-        interval = mean_interval(self.values, seed=self.seed, **self._labels())
-        return RateEstimate(sum(self.values) / len(self.values), interval, len(self.values))
-
-    def weighted(self, group: Callable[[Problem], str | None], weights: Mapping[str, float]) -> RateEstimate | None:
-        """Return the weighted mean over groups of problems; None if none is in a group with a weight."""
-        groups = [group(problem) for problem in self.problems]
-        mean = weighted_mean(self.values, groups, weights, seed=self.seed, **self._labels())
-        return None if mean is None else RateEstimate(mean.value, mean.interval, mean.problems)
-
-    def _labels(self) -> dict[str, Any]:
-        return {
-            "clusters": [problem.cluster for problem in self.problems],
-            "overlap_groups": [problem.overlap_group for problem in self.problems],
-        }
 
 
 class ModelScores(NamedTuple):
@@ -123,14 +70,7 @@ class ModelScores(NamedTuple):
 
     def means(self, value: Value) -> ProblemMeans:
         """Return the means of a value by problem, in order of their ids; rows without a number do not count."""
-        by_problem = grouped(
-            (row["problem_id"], number)
-            for row in self.rows
-            if (number := value(row)) is not None and math.isfinite(number)
-        )
-        names = sorted(by_problem)
-        values = tuple(sum(by_problem[name]) / len(by_problem[name]) for name in names)
-        return ProblemMeans(tuple(self.problems[name] for name in names), values, self.seed)
+        return problem_means(self.rows, self.problems, value, self.seed)
 
     def mean(self, value: Value) -> RateEstimate | None:
         """Return the mean of a value over problems; None without any."""
@@ -153,11 +93,6 @@ class ScoredRun(NamedTuple):
     def about(self) -> str:
         """Profile and policy, for titles."""
         return f"{self.profile} profile, policy {self.policy}"
-
-
-def percent(estimate: RateEstimate | None) -> str:
-    """Return an estimate as text; :data:`NO_VALUE` without one."""
-    return NO_VALUE if estimate is None else estimate.percent
 
 
 def few_source_notes(estimates: Sequence[RateEstimate | None]) -> tuple[str, ...]:

@@ -23,19 +23,16 @@ from caretbench.suites.codevbench.scenario_names import (
     label,
 )
 from caretbench.suites.codevbench.tables.rate_tables import (
-    NO_VALUE,
     ModelScores,
-    RateEstimate,
     ScoredRun,
-    ScoreRow,
     empty_answer,
     few_source_notes,
     passed,
-    percent,
     rate_tables,
     scored_runs,
     similarity_tables,
 )
+from caretbench.suites.problem_means import NO_VALUE, RateEstimate, ScoreRow, percent
 from caretbench.suites.suite_types import Table
 from caretbench.text_tables import p_text
 
