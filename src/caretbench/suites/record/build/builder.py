@@ -24,8 +24,7 @@ from caretbench.options import Option, StringList
 from caretbench.progress import FolderProgress, Progress
 from caretbench.suites.record.build.figures import edition_tables
 from caretbench.suites.record.build.layout import laid_out_project, lay_previous, lay_project, place_project
-from caretbench.suites.record.build.packages import LockedPackage, resolve
-from caretbench.suites.record.build.recipe import EditionRecipe, RecipeProject, read_recipe
+from caretbench.suites.record.build.recipe import EditionRecipe, LockedPackage, RecipeProject, read_recipe, resolve
 from caretbench.suites.record.build.renaming import LANGUAGES
 from caretbench.suites.record.build.selection import chosen_problems, task_rows
 from caretbench.suites.record.build.siblings import renamed_siblings

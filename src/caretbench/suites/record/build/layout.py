@@ -14,8 +14,14 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.file_locks import temporary_folder
 from caretbench.projects.project import StoredProject, store_project
 from caretbench.projects.settings import SETTINGS_FILE, read_settings, settings_toml
-from caretbench.suites.record.build.packages import LockedPackage, archive_of, fetch, lay_packages
-from caretbench.suites.record.build.recipe import PinnedSource, RecipeProject
+from caretbench.suites.record.build.recipe import (
+    LockedPackage,
+    PinnedSource,
+    RecipeProject,
+    archive_of,
+    fetch,
+    lay_packages,
+)
 from caretbench.suites.record.build.renaming import RenamedFile, renamed_files
 from caretbench.suites.record.edition import EditionProject, laid_out_folder
 
