@@ -467,7 +467,9 @@ def test_a_provider_serves_one_event_loop_after_another() -> None:
     async def one(api: FimEndpointAPI) -> str:
         output, _ = await api.generate(fill(), [], "none", GenerateConfig(max_tokens=4))
         assert api._server_client._client is not None
-        await api._server_client._client.aclose()  # only so that no socket is left over: the provider still holds the client
+        await (
+            api._server_client._client.aclose()
+        )  # only so that no socket is left over: the provider still holds the client
         return output.completion
 
     with ModelServer() as server:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from caretbench.metrics.agreement.item_statistic import ItemStatistic, item_estimate
+from caretbench.metrics.agreement import ItemStatistic, item_estimate
 from caretbench.metrics.correlation import (
     mean_difference_statistic,
     pearson,

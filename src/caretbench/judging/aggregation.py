@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from caretbench.metrics.agreement.coefficients import krippendorff_alpha
+from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.metrics.correlation import pearson, spearman
 from caretbench.problem import Judgement
 

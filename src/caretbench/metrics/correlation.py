@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from caretbench.metrics.agreement.item_statistic import ItemStatistic
+from caretbench.metrics.agreement import ItemStatistic
 from caretbench.metrics.intervals import Floats
 
 _FEWEST = 3

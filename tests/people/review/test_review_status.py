@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.metrics.agreement.coefficients import fleiss_kappa, krippendorff_alpha
+from caretbench.metrics.agreement import fleiss_kappa, krippendorff_alpha
 from caretbench.people.releases.datasheet import review_figures
 from caretbench.people.review.database import ReviewDatabase
 from caretbench.people.review.exchange import export_review

@@ -15,7 +15,7 @@ from caretbench.grouping import grouped
 from caretbench.judging.aggregation import JudgeKey, TextKey
 from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import INSTRUCTION_CONTROLS, REFERENCE
-from caretbench.metrics.agreement.coefficients import krippendorff_alpha
+from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.problem import Judgement
 from caretbench.reports.judged.scores import (
     CaretScores,

@@ -11,9 +11,7 @@ from typing import Any
 from caretbench.judging.aggregation import JudgeKey, TextKey, TextScores, controls_in_order, repeat_spread, separation
 from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import CONTROLS, EMPTY, OTHER, REFERENCE, control_totals
-from caretbench.metrics.agreement.coefficients import alpha_of_people
-from caretbench.metrics.agreement.item_statistic import MINIMUM_ITEMS, item_estimate
-from caretbench.metrics.agreement.replacement_test import replacement_test
+from caretbench.metrics.agreement import MINIMUM_ITEMS, alpha_of_people, item_estimate, replacement_test
 from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic, spearman_statistic
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem

@@ -22,7 +22,7 @@ from caretbench.judging.aggregation import JudgeKey, TextKey, separation
 from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import HALLUCINATIONS, REFERENCE, control_names, question_controls
 from caretbench.judging.criteria import Criterion, get_criterion
-from caretbench.metrics.agreement.coefficients import krippendorff_alpha
+from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.problem import Problem
 from caretbench.reports.judged.judged_answers import JudgedAnswers, JudgedTexts, TextValue, judge_title
 

@@ -16,9 +16,14 @@ from caretbench.judging.aggregation import TOTAL, TextKey, TextScores, scores_by
 from caretbench.judging.answers import answer_key
 from caretbench.judging.criteria import Criterion, get_criterion
 from caretbench.judging.prompting import style_variants
-from caretbench.metrics.agreement.coefficients import alpha_of_people, cohen_statistic
-from caretbench.metrics.agreement.item_statistic import MINIMUM_ITEMS, ItemStatistic, item_estimate
-from caretbench.metrics.agreement.replacement_test import replacement_test
+from caretbench.metrics.agreement import (
+    MINIMUM_ITEMS,
+    ItemStatistic,
+    alpha_of_people,
+    cohen_statistic,
+    item_estimate,
+    replacement_test,
+)
 from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic, spearman_statistic
 from caretbench.metrics.paired import Pair, compare_family
 from caretbench.models import AccessCheck, ClientOpener, unchecked

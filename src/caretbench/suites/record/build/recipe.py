@@ -1,7 +1,6 @@
 """Recipes of editions: one TOML with the projects, pinned by hash or commit, and the sizes of the edition.
 
-Archives of packages and projects: resolved once into a lock, fetched by hash, unpacked without running anything.
-
+Archives of packages and projects are resolved once into a lock, fetched by hash, and unpacked without running anything.
 Wheels and npm tarballs are unpacked into the project as their installers would, but nothing of them runs, so that the
 same lock gives the same bytes on every machine. A mirror, a folder or an address with these files, is asked first.
 """

@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.metrics.agreement.coefficients import (
+from caretbench.metrics.agreement import (
+    ItemStatistic,
     alpha_of_people,
     alpha_statistic,
     cohen_statistic,
     equal_share,
     fleiss_kappa,
     fleiss_statistic,
+    item_estimate,
     krippendorff_alpha,
 )
-from caretbench.metrics.agreement.item_statistic import ItemStatistic, item_estimate
 from caretbench.metrics.intervals import Floats
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from caretbench.metrics.agreement.item_statistic import ItemStatistic, item_estimate
+from caretbench.metrics.agreement import ItemStatistic, item_estimate
 from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic
 
 RNG = np.random.default_rng(5)

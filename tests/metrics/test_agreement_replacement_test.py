@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from caretbench.metrics.agreement.replacement_test import ReplacementTest, replacement_test
+from caretbench.metrics.agreement import ReplacementTest, replacement_test
 
 ITEMS = 150
 RNG = np.random.default_rng(11)

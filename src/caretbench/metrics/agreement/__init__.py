@@ -1,1 +1,0 @@
-"""Agreement of people and judges: coefficients, statistics over items with intervals, tests of judges."""
