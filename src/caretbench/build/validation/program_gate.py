@@ -197,18 +197,11 @@ class ProgramGate(ResumableGate):
             doubts += _no_kill(killing_mutant, tried)
         if not objections and not doubts and self.strict and (weak := weak_checks(outcomes)):
             doubts.append(weak)
-        details = {"mutants_tried": str(tried)}
-        details |= {"killed_by": killing_mutant, "strength": strength(killing_mutant)} if killing_mutant else {}
-        # A run that fails only when it is watched is repeated unwatched.
-        if problem.runs_as_program and all(one.access in (None, UNSEEN) for one in _references(outcomes)):
-            details["accesses"] = UNSEEN
-        if failed := [answer.name for answer, one in outcomes.items() if answer.name in LAYOUTS and one.fails]:
-            details["right_answers_failed"] = ", ".join(failed)
         return Validity(
             problem_id=problem.id,
             verdict="invalid" if objections else "unverified" if doubts else "valid",
             reasons=tuple(objections + doubts),
-            details=details,
+            details=_details(problem, outcomes, killing_mutant, tried),
         )
 
     def _try(self, answers: Sequence[tuple[Problem, GateAnswer]], outcomes: _Tried) -> None:
@@ -266,6 +259,18 @@ class ProgramGate(ResumableGate):
     def _outcome(self, problem: Problem, answer: GateAnswer, result: ExecutionResult) -> GateOutcome:
         faults = self.failed_predicates(problem, answer.text) if result.status is Status.PASSED else ()
         return GateOutcome(result.status, tuple(faults), result.missing_module, result.run_s, result.cpu_s)
+
+
+def _details(problem: Problem, outcomes: GateOutcomes, killing_mutant: str | None, tried: int) -> dict[str, str]:
+    """Return the details of a verdict."""
+    details = {"mutants_tried": str(tried)}
+    details |= {"killed_by": killing_mutant, "strength": strength(killing_mutant)} if killing_mutant else {}
+    # A run that fails only when it is watched is repeated unwatched.
+    if problem.runs_as_program and all(one.access in (None, UNSEEN) for one in _references(outcomes)):
+        details["accesses"] = UNSEEN
+    if failed := [answer.name for answer, one in outcomes.items() if answer.name in LAYOUTS and one.fails]:
+        details["right_answers_failed"] = ", ".join(failed)
+    return details
 
 
 def _mutant_limit_s(outcomes: GateOutcomes, most_s: float) -> float:
