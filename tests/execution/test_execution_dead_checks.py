@@ -46,6 +46,14 @@ LEFT = [
     ("javascript", "const a = 1;\n", "assert(a);\n", "const b = 2;\n", "function used() { return 1; }\n"),
     ("java", "class T { void t() {\n", "assert a; } } }\n", "if (a) {\n", "while (a) {\n"),
     ("cobol", "a", "b", "c", "d"),
+    # Without a line end behind it: the lines of both programs are compared in pairs all the same.
+    (
+        "python",
+        "def f():\n    return {\n",
+        "        'b': 2,\n    }\n\ndef check():\n    assert f()\n\ncheck()\n",
+        "        'a': 1,\n",
+        "        'a': 1,\n        'b': 2,",
+    ),
     ("python", "(" * 5_000, ")\nassert 1\n", "1", "2\n    return\n"),
 ]
 

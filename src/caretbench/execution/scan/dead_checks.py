@@ -109,13 +109,15 @@ class LineContexts(NamedTuple):
 
 # By the parsed program: marks in the program that runs would change every cache key.
 @lru_cache(maxsize=512)
-def line_contexts(before: str, answer: str, after: str, language: str) -> LineContexts:
-    """Return the contexts of the first lines of ``after`` in the whole program."""
+def line_contexts(before: str, answer: str, after: str, language: str, *, within_line: bool) -> LineContexts:
+    """Return the contexts of the first lines of ``after`` in the whole program.
+
+    ``within_line``: what is left of the first line belongs to the answer's own line, and is passed over.
+    """
     tree = parse(before + answer + after, language)
     begin = len(encode(before))
     program = _LineProgram(begin, begin + len(encode(answer)), language)
-    # What is left of the answer's own line belongs to it.
-    rest = after.find("\n") + 1 if answer.rpartition("\n")[2].strip() else 0
+    rest = after.find("\n") + 1 if within_line else 0
     lines = (match.end() for match in _CODE_LINE.finditer(after, rest) if match.end() < len(after))
     exits: dict[int, tuple[ExitCertainty, ExitCertainty]] = {}
     contexts = []
@@ -395,8 +397,11 @@ def disables_code(before: str, answer: str, after: str, reference: str, language
         return False
     # The program is parsed with the reference, too. Marks of lines that run would change every program's text, its
     # cache key and seven harnesses.
-    expected = line_contexts(before, reference, after, language)
-    contexts = line_contexts(before, answer, after, language)
+    # Lines are compared in pairs, so both programs begin at the same one: where one of two texts alone ended in a line
+    # end, 16 lines stood beside 17, each beside another, and answers that repeat entries of a table were flagged.
+    within_line = any(text.rpartition("\n")[2].strip() for text in (answer, reference))
+    expected = line_contexts(before, reference, after, language, within_line=within_line)
+    contexts = line_contexts(before, answer, after, language, within_line=within_line)
     # A program with a syntax error fails anyway, and its tree says nothing.
     if expected.parsed and not contexts.parsed:
         return False
