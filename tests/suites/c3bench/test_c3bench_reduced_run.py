@@ -14,7 +14,7 @@ from caretbench.suites import load_suite
 from caretbench.suites.c3bench.measures import failed_predicates
 
 PROBLEM = next(
-    one for one in load_suite("c3bench").load("starter").problems if one.id == "icc/written/primes-below/hand-1"
+    one for one in load_suite("c3bench").load("starter").problems if one.id == "icc/written/primes-below/hand-3"
 )
 
 
