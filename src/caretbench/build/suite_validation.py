@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from caretbench.build import load_builder
+from caretbench.conventional import conventional_names
 from caretbench.execution.dispatcher import open_executor
 from caretbench.files import read_appended, write_rows
 from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.runs.plans.config import SuiteConfig
 from caretbench.suites import load_problems, load_suite
-from caretbench.suites.validity import Validity, verdicts_path
+from caretbench.suites.validity import ResumableGate, Validity, verdicts_path
 
 
 class Validation(NamedTuple):
@@ -67,4 +68,8 @@ def validate(
     progress("problems", 0, len(problems))
     opened = partial(open_executor, workers, use_cache=True, engine=engine)
     gate = load_builder(config.name).gate(opened, lambda count: progress("problems", count, None))
+    # Rules of construction bind what is built here: 43 references of DevBench's release try to connect or look up a
+    # name, most pass without an answer from outside, and answers are measured on them.
+    if isinstance(gate, ResumableGate):
+        gate.refuses_accesses = not (loaded.name.startswith("released") or suite.name in conventional_names())
     return Validation(problems, gate.run(problems, path), path)

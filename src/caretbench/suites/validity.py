@@ -58,6 +58,8 @@ class ResumableGate(ABC):
     """Version of the rules; a suite's own gate may have a higher one than :data:`GATE_VERSION`."""
     progress: Callable[[int], None]
     """Called with the number of newly decided problems."""
+    refuses_accesses: bool = True
+    """Whether a problem is invalid if its reference does what construction forbids; else its row names the access."""
 
     @abstractmethod
     def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:

@@ -9,6 +9,7 @@ import pytest
 
 from caretbench.build import load_builder
 from caretbench.build.validation.forbidden_access import forbidden_access
+from caretbench.build.validation.program_gate import ProgramGate
 from caretbench.build.validation.workspace_gate import WorkspaceGate
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.local_executor import LocalExecutor
@@ -33,10 +34,12 @@ REASONS = {
 }
 
 
-def verdicts(sandbox: Sandbox, tmp_path: Path) -> Mapping[str, Validity]:
+def verdicts(sandbox: Sandbox, tmp_path: Path, *, refuses: bool = True) -> Mapping[str, Validity]:
     problems = [make_problem(f"python/low_context/{name}", reference=body) for name, body in BODIES.items()]
     executor = LocalExecutor(2, use_cache=False, sandbox=sandbox)
     gate = load_builder("devbench").gate(lambda: Dispatcher(executor), lambda _count: None)
+    assert isinstance(gate, ProgramGate)
+    gate.refuses_accesses = refuses
     return {row.problem_id.rpartition("/")[2]: row for row in gate.run(problems, tmp_path / "verdicts.jsonl")}
 
 
@@ -55,7 +58,10 @@ def test_the_gate_for_programs_refuses_what_it_sees(tmp_path: Path) -> None:
     forbidden = {name: [one for one in row.reasons if one.startswith("forbidden")] for name, row in rows.items()}
     assert forbidden == {name: [REASONS[name]] if name in REASONS else [] for name in BODIES}
     assert (rows["reads"].verdict, rows["writes"].verdict) == ("invalid", "valid")
-    assert not any("accesses" in row.details for row in rows.values())
+    seen = {name: f"forbidden: it {row.details['accesses']}" for name, row in rows.items() if "accesses" in row.details}
+    assert seen == REASONS
+    released = verdicts(open_sandbox(None), tmp_path / "released", refuses=False)
+    assert (released["reads"].verdict, released["reads"].details["accesses"]) == ("valid", "reads /etc/hostname")
 
 
 def test_what_cannot_be_seen_has_a_label(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ class ProgramGate(ResumableGate):
         queues = {
             problem.id: iter(self._mutants(problem))
             for problem in problems
-            if not _objections(problem, outcomes[problem.id], self.policy) and not _machine_faults(outcomes[problem.id])
+            if not self._objections(problem, outcomes[problem.id]) and not _machine_faults(outcomes[problem.id])
         }
         waiting = [problem for problem in problems if problem.id in queues]
         while waiting:
@@ -188,7 +188,7 @@ class ProgramGate(ResumableGate):
         return all_mutants if self.strict else sorted(all_mutants, key=lambda one: STRENGTHS.index(strength(one.name)))
 
     def _verdict(self, problem: Problem, outcomes: GateOutcomes, repeats: str | None) -> Validity:
-        objections, doubts = _objections(problem, outcomes, self.policy), _machine_faults(outcomes)
+        objections, doubts = self._objections(problem, outcomes), _machine_faults(outcomes)
         if repeats is not None:
             objections.append(f"near_duplicate: {repeats}")
         killing_mutant = _killing_mutant(outcomes)
@@ -203,6 +203,26 @@ class ProgramGate(ResumableGate):
             reasons=tuple(objections + doubts),
             details=_details(problem, outcomes, killing_mutant, tried),
         )
+
+    def _objections(self, problem: Problem, outcomes: GateOutcomes) -> list[str]:
+        references = _references(outcomes)
+        reasons = []
+        if not _machine_faults(outcomes):
+            failed = sorted({outcome.status.value if outcome.status is not Status.PASSED else "predicate"
+                             for outcome in references if not outcome.passed})  # fmt: skip
+            if failed and any(outcome.passed for outcome in references):
+                reasons.append(f"reference_flaky: {', '.join(failed)}")
+            elif failed:
+                reasons.append(f"reference_fails: {', '.join(failed)}")
+        if self.refuses_accesses:
+            reasons += [f"forbidden: it {one.access}" for one in references if one.access and one.access != UNSEEN]
+        if self.policy.apply(problem.reference, problem.caret).text != problem.reference:
+            reasons.append("extraction_changes_reference")
+        # In one cell of the released DevBench 14 % of the problems pass with an empty answer.
+        passing = [answer.name for answer, one in outcomes.items() if answer.trivial and one.passed]
+        if passing:
+            reasons.append(f"answerable_without_answer: {', '.join(passing)}")
+        return reasons + [reason for answer, one in outcomes.items() for reason in _layout_objections(answer, one)]
 
     def _try(self, answers: Sequence[tuple[Problem, GateAnswer]], outcomes: _Tried) -> None:
         submitted: dict[str, tuple[Problem, GateAnswer, ExecutionRequest]] = {}
@@ -265,9 +285,12 @@ def _details(problem: Problem, outcomes: GateOutcomes, killing_mutant: str | Non
     """Return the details of a verdict."""
     details = {"mutants_tried": str(tried)}
     details |= {"killed_by": killing_mutant, "strength": strength(killing_mutant)} if killing_mutant else {}
+    accesses = {one.access for one in _references(outcomes)}
     # A run that fails only when it is watched is repeated unwatched.
-    if problem.runs_as_program and all(one.access in (None, UNSEEN) for one in _references(outcomes)):
+    if problem.runs_as_program and accesses <= {None, UNSEEN}:
         details["accesses"] = UNSEEN
+    elif seen := sorted(filter(None, accesses - {UNSEEN})):
+        details["accesses"] = ", ".join(seen)
     if failed := [answer.name for answer, one in outcomes.items() if answer.name in LAYOUTS and one.fails]:
         details["right_answers_failed"] = ", ".join(failed)
     return details
@@ -308,26 +331,6 @@ def _machine_faults(outcomes: GateOutcomes) -> list[str]:
             for one in faults
         }
     )
-
-
-def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> list[str]:
-    references = _references(outcomes)
-    reasons = []
-    if not _machine_faults(outcomes):
-        failed = sorted({outcome.status.value if outcome.status is not Status.PASSED else "predicate"
-                         for outcome in references if not outcome.passed})  # fmt: skip
-        if failed and any(outcome.passed for outcome in references):
-            reasons.append(f"reference_flaky: {', '.join(failed)}")
-        elif failed:
-            reasons.append(f"reference_fails: {', '.join(failed)}")
-    reasons += [f"forbidden: it {one.access}" for one in references if one.access and one.access != UNSEEN]
-    if policy.apply(problem.reference, problem.caret).text != problem.reference:
-        reasons.append("extraction_changes_reference")
-    # In one cell of the released DevBench 14 % of the problems pass with an empty answer.
-    passing = [answer.name for answer, one in outcomes.items() if answer.trivial and one.passed]
-    if passing:
-        reasons.append(f"answerable_without_answer: {', '.join(passing)}")
-    return reasons + [reason for answer, one in outcomes.items() for reason in _layout_objections(answer, one)]
 
 
 def _layout_objections(answer: GateAnswer, outcome: GateOutcome) -> Iterator[str]:

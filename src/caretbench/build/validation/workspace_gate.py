@@ -435,7 +435,7 @@ class WorkspaceGate(ResumableGate):
                 # 42 % of SimCopilot's released tasks in Java do not test the generated code.
                 reasons = ("not_reached: no test runs it",)
                 yield Validity(problem_id=problem.id, verdict="invalid", reasons=reasons)
-            elif (access := self._forbidden(problem, project)) not in ("", UNSEEN):
+            elif self.refuses_accesses and (access := self._forbidden(problem, project)) not in ("", UNSEEN):
                 yield Validity(problem_id=problem.id, verdict="invalid", reasons=(f"forbidden: it {access}",))
             else:
                 trials.append(Trial(problem, project, self._answers(problem)))
