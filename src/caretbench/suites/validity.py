@@ -59,7 +59,7 @@ class ResumableGate(ABC):
     progress: Callable[[int], None]
     """Called with the number of newly decided problems."""
     refuses_accesses: bool = True
-    """Whether a problem is invalid if its reference does what construction forbids; else its row names the access."""
+    """A problem is invalid if its reference does what construction forbids; if not, its row only names the access."""
 
     @abstractmethod
     def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:

@@ -206,14 +206,7 @@ class ProgramGate(ResumableGate):
 
     def _objections(self, problem: Problem, outcomes: GateOutcomes) -> list[str]:
         references = _references(outcomes)
-        reasons = []
-        if not _machine_faults(outcomes):
-            failed = sorted({outcome.status.value if outcome.status is not Status.PASSED else "predicate"
-                             for outcome in references if not outcome.passed})  # fmt: skip
-            if failed and any(outcome.passed for outcome in references):
-                reasons.append(f"reference_flaky: {', '.join(failed)}")
-            elif failed:
-                reasons.append(f"reference_fails: {', '.join(failed)}")
+        reasons = [] if _machine_faults(outcomes) else _failed_references(references)
         if self.refuses_accesses:
             reasons += [f"forbidden: it {one.access}" for one in references if one.access and one.access != UNSEEN]
         if self.policy.apply(problem.reference, problem.caret).text != problem.reference:
@@ -331,6 +324,15 @@ def _machine_faults(outcomes: GateOutcomes) -> list[str]:
             for one in faults
         }
     )
+
+
+def _failed_references(references: Sequence[GateOutcome]) -> list[str]:
+    failed = {one.status.value if one.status is not Status.PASSED else "predicate"
+              for one in references if not one.passed}  # fmt: skip
+    if not failed:
+        return []
+    kind = "flaky" if any(one.passed for one in references) else "fails"
+    return [f"reference_{kind}: {', '.join(sorted(failed))}"]
 
 
 def _layout_objections(answer: GateAnswer, outcome: GateOutcome) -> Iterator[str]:
