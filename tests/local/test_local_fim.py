@@ -79,8 +79,9 @@ def test_every_byte_that_is_sent_is_the_familys_form(
     assert Counter(request.pop("prompt") for request in sent) == Counter(expected(problem) for problem in asked)
     (settings,) = {json.dumps(request, sort_keys=True) for request in sent}
     assert json.loads(settings) == {
-        "path": "/v1/completions", "max_tokens": 2, "temperature": 0.0, "stop": ["<|endoftext|>", "<file_sep>"],
-        "top_p": 1.0, "cache_prompt": False, "stream": True, "stream_options": {"include_usage": True},
+        "path": "/v1/completions", "model": "renamed", "max_tokens": 2, "temperature": 0.0, "top_p": 1.0,
+        "stop": ["<|endoftext|>", "<file_sep>"], "cache_prompt": False,
+        "stream": True, "stream_options": {"include_usage": True},
     }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import ast
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 ORACLES = {"krippendorff", "sklearn", "statsmodels"}
 
 

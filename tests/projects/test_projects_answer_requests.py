@@ -75,9 +75,9 @@ def test_what_cannot_be_run_so_is_refused(project: tuple[SnapshotStore, Path, st
     store, root, identity = project
     store_projects([(identity, root)], store)
     with pytest.raises(DataError, match="0 checks by tests"):
-        answer_requests.tests_check(problem(identity, checks=(ProgramCheck(),)))
+        answer_requests.get_tests_check(problem(identity, checks=(ProgramCheck(),)))
     with pytest.raises(DataError, match="2 checks by tests"):
-        answer_requests.tests_check(problem(identity, checks=(CHECK, CHECK)))
+        answer_requests.get_tests_check(problem(identity, checks=(CHECK, CHECK)))
     far = FileSplice(snapshot=identity, path="a.py", start=3, end=10_000)
     with pytest.raises(DataError, match="the span ends at 10000"):
         workspace_request(problem(identity, splice=far), "x", store=store)

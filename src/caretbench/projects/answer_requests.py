@@ -21,7 +21,7 @@ _REPORT_BYTES = 16 << 20
 """Maximum size of a report of a project's tests: html5lib's has more than the usual 4 MB."""
 
 
-def tests_check(problem: Problem) -> TestsCheck:
+def get_tests_check(problem: Problem) -> TestsCheck:
     """Return the only tests check of a problem.
 
     Raises:
@@ -103,7 +103,7 @@ def workspace_request(problem: Problem, text: str, *, store: SnapshotStore | Non
         content = splice.content(original_file(splice.snapshot, splice.path, store), text)
     except ValueError as error:
         raise DataError(f"{problem.id}: {error}") from None
-    request = check_request(tests_check(problem), splice.snapshot, identity=problem.id)
+    request = check_request(get_tests_check(problem), splice.snapshot, identity=problem.id)
     return request.model_copy(update={"patch": {**request.patch, splice.path: content}})
 
 

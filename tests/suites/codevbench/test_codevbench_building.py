@@ -15,7 +15,7 @@ from caretbench.build.validation.mutants import masks, with_span
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice, workspace_request
-from caretbench.projects.answer_requests import tests_check as check_of
+from caretbench.projects.answer_requests import get_tests_check as check_of
 from caretbench.projects.code_search import split_tokens
 from caretbench.projects.settings import CheckSettings
 from caretbench.suites.codevbench.build.builder import CodevOptions

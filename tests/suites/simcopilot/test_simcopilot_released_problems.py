@@ -18,7 +18,7 @@ from caretbench.extraction.policies import get_policy
 from caretbench.files import DataError
 from caretbench.problem import FileSplice, Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, original_file, workspace_request
-from caretbench.projects.answer_requests import tests_check as check_of
+from caretbench.projects.answer_requests import get_tests_check as check_of
 from caretbench.suites import load_suite
 from caretbench.suites.simcopilot.released.released_problems import VARIANTS, Variant, released_problems, split_variant
 from caretbench.suites.simcopilot.released.spans import released_folder, released_path

@@ -19,8 +19,7 @@ from caretbench.execution.sandbox.program_sandbox import display_server
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import TestsCheck
-from caretbench.projects import answer_requests
-from caretbench.projects.answer_requests import check_request, file_splice
+from caretbench.projects.answer_requests import check_request, file_splice, get_tests_check
 from caretbench.projects.runner_options import runs_pytest, with_selected_tests
 from caretbench.projects.settings import CheckSettings
 from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
@@ -87,7 +86,7 @@ def test_a_task_is_decided_by_the_tests_that_reach_it(engine: WorkspaceExecutor,
     root = project(tmp_path / "shop", {"prices.py": PRICES, "test_prices.py": TESTS})
     options = SimCopilotOptions(sampling=TaskSampling(modes=("infill",), limit=None), check=_PYTEST)
     built = TaskBuilder(engine, validate=False).build(root, TaskFolder(tmp_path / "tasks"), options)
-    chosen = {problem.reference.split("\n")[0]: answer_requests.tests_check(problem) for problem in built.candidates}
+    chosen = {problem.reference.split("\n")[0]: get_tests_check(problem) for problem in built.candidates}
     large = ("test_prices.py::test_total[given0-220]",)
     assert chosen["found += round(order * 9 / 10)"].tests == large
     assert chosen["found += round(order * 9 / 10)"].minimum_tests == 1
@@ -186,7 +185,7 @@ def test_pytest_tests_that_fail_on_the_unchanged_project_are_excluded(
     options = SimCopilotOptions(sampling=TaskSampling(modes=("infill",), limit=None), check=_PYTEST)
     built = TaskBuilder(engine, validate=False).build(root, TaskFolder(tmp_path / "tasks"), options)
     assert dict(built.manifest.failing_tests["tests"]) == found.failing_tests["tests"]
-    chosen = {problem.reference.split("\n")[0]: answer_requests.tests_check(problem) for problem in built.candidates}
+    chosen = {problem.reference.split("\n")[0]: get_tests_check(problem) for problem in built.candidates}
     assert len(chosen["found += round(order * 9 / 10)"].tests) == 1
     insists = SimCopilotOptions(check=_PYTEST, all_tests=True)
     with pytest.raises(DataError, match="do not pass"):
@@ -260,7 +259,7 @@ def test_a_file_that_fails_with_instrumentation_blinds_only_itself(engine: Works
     options = SimCopilotOptions(sampling=TaskSampling(modes=("infill",), limit=None), check=_PYTEST)
     built = TaskBuilder(engine, validate=False).build(root, TaskFolder(tmp_path / "tasks"), options)
     assert list(built.manifest.unknown_reach) == ["odd.py"]
-    chosen = {problem.reference.split("\n")[0]: answer_requests.tests_check(problem) for problem in built.candidates}
+    chosen = {problem.reference.split("\n")[0]: get_tests_check(problem) for problem in built.candidates}
     assert chosen["found += round(order * 9 / 10)"].tests == ("test_prices.py::test_total[given0-220]",)
 
 
@@ -393,14 +392,14 @@ def test_slow_tests_check_only_what_faster_ones_do_not_reach(engine: WorkspaceEx
     built = builder.build(root, TaskFolder(tmp_path / "tasks"), options)
     kinds = set()
     for problem in built.candidates:
-        check = answer_requests.tests_check(problem)
+        check = get_tests_check(problem)
         of_later = file_splice(problem).start >= LIST.index("exports.later")
         kinds.add((of_later, check.excluded_tests, check.minimum_tests))
     assert kinds == {(False, ("test::waits",), 5), (True, (), 6)}
     assert "seconds of a run of the tests (mostly test::waits)" in steps
     assert "slow tests, excluded where faster ones reach the same lines" in steps
-    [fast] = {check_request(answer_requests.tests_check(one), built.manifest.snapshot, identity="x").model_dump_json()
-              for one in built.candidates if answer_requests.tests_check(one).minimum_tests == 5}  # fmt: skip
+    [fast] = {check_request(get_tests_check(one), built.manifest.snapshot, identity="x").model_dump_json()
+              for one in built.candidates if get_tests_check(one).minimum_tests == 5}  # fmt: skip
     [result] = engine.submit([WorkspaceRequest.model_validate_json(fast)])
     assert (result.status, result.test_counts.passed) == (Status.PASSED, 5)
     assert result.wall_s < 6

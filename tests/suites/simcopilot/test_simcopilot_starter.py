@@ -76,7 +76,7 @@ def test_right_answers_stand_in_their_places_and_suffixes_are_hidden(
         content = original_file(splice.snapshot, splice.path, store)
         assert splice.content(content, problem.reference) == content
         assert (problem.caret.suffix == "") >= (problem.label("mode") == "suffix_hidden")
-        check = answer_requests.tests_check(problem)
+        check = answer_requests.get_tests_check(problem)
         assert check.minimum_tests or check.output is not None
         assert check.reference_s
 
@@ -127,7 +127,7 @@ def test_an_answer_that_leaves_with_status_0_is_wrong(problems: list[Problem], e
         tests_of.command: problem
         for problem in problems
         if problem.label("block") == "statement" and problem.labels["cursor_column"]
-        for tests_of in [answer_requests.tests_check(problem)]
+        for tests_of in [answer_requests.get_tests_check(problem)]
     }
     assert ("python3", "-m", "unittest", "-f") in chosen
     assert {problem.caret.language for problem in chosen.values()} == set(LEAVES)

@@ -18,7 +18,7 @@ from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
-from caretbench.projects.answer_requests import tests_check
+from caretbench.projects.answer_requests import get_tests_check
 from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
 from tests.support.killed_builds import KilledBuilds, content
 from tests.support.shop_project import FILES, SETUP, SOURCES, TOOLS, options, written
@@ -128,7 +128,7 @@ def test_a_test_that_fails_in_a_later_run_is_excluded_before_problems_are_writte
     flaky = FlakyExecutor(engine)
     built = TaskBuilder(flaky).build(root, TaskFolder(tmp_path / "tasks"), options())
     assert dict(built.manifest.flaky_tests) == {"tests": (NAME,)}
-    assert {tests_check(problem).excluded_tests for problem in built.candidates} == {(NAME,)}
+    assert {get_tests_check(problem).excluded_tests for problem in built.candidates} == {(NAME,)}
     assert flaky.ids.index("reach 0") < flaky.ids.index("project 2"), "the first pass did not wait"
 
 

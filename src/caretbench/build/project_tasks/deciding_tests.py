@@ -29,8 +29,8 @@ from caretbench.problem import Label, Problem
 from caretbench.projects.answer_requests import (
     check_request,
     file_splice,
+    get_tests_check,
     original_file,
-    tests_check,
     workspace_request,
 )
 from caretbench.projects.runner_options import runs_pytest
@@ -178,7 +178,7 @@ def choose_tests(drawn: DrawnTasks, miner: BlockMiner) -> DrawnProblems:
     # Tests that do not pass without the others are replaced by all of them, which notice everything.
     problems = tuple(
         problem.model_copy(update={"labels": {**problem.labels, KILLS_KEPT: 1.0}})
-        if problem.id in chosen and not tests_check(problem).tests
+        if problem.id in chosen and not get_tests_check(problem).tests
         else problem
         for problem in named.problems
     )
@@ -187,12 +187,12 @@ def choose_tests(drawn: DrawnTasks, miner: BlockMiner) -> DrawnProblems:
 
 def _times(drawn: DrawnTasks) -> _SuiteTimes:
     """Return the times of all tests on the unchanged project, and where they are known of each of them."""
-    if len({repr(tests_check(problem)) for problem in drawn.problems}) != 1:
+    if len({repr(get_tests_check(problem)) for problem in drawn.problems}) != 1:
         return _SuiteTimes()
     first = drawn.problems[0]
-    if drawn.suite is not None and not runs_pytest(tests_check(first).command):
+    if drawn.suite is not None and not runs_pytest(get_tests_check(first).command):
         return _SuiteTimes(drawn.suite.cpu_s, drawn.suite.wall_s)
-    request = check_request(tests_check(first), file_splice(first).snapshot, identity="times of tests")
+    request = check_request(get_tests_check(first), file_splice(first).snapshot, identity="times of tests")
     [result] = drawn.engine.submit([all_failures_request(request)])
     outcomes = outcomes_by_test(result) if result.status is Status.PASSED else {}
     known = outcomes if drawn.reach.all_tests else {}
@@ -218,7 +218,7 @@ def _trial(
     above_budget |= len(reaching) > MAX_TESTS and reaching != drawn.reach.all_tests
     trial = TrialOfTests(problem, reaching, above_budget or any(map(is_written_test, reaching)), block is not None)
     named = reaching if reaching != drawn.reach.all_tests else ()
-    check = tests_check(problem).model_copy(update={"tests": named, "minimum_tests": 0})
+    check = get_tests_check(problem).model_copy(update={"tests": named, "minimum_tests": 0})
     tried = problem.model_copy(update={"checks": (check,)})
     for kind, place, text in _wrong_answers(drawn, problem, block, times.cost(reaching) if above_budget else None):
         request = workspace_request(with_span(tried, place), text, store=drawn.store)

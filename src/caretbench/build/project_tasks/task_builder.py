@@ -50,7 +50,7 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import get_policy
 from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
-from caretbench.projects.answer_requests import check_key, check_request, file_splice, tests_check
+from caretbench.projects.answer_requests import check_key, check_request, file_splice, get_tests_check
 from caretbench.projects.project import (
     AnalysedProject,
     StoredProject,
@@ -447,7 +447,7 @@ class TaskBuilder:
 
     def _announce_cost(self, waiting: Sequence[Problem]) -> None:
         """Report what the gate will take, by the measured time of the tests that decide about each problem."""
-        keys = (check_key(tests_check(one), file_splice(one).snapshot) for one in waiting)
+        keys = (check_key(get_tests_check(one), file_splice(one).snapshot) for one in waiting)
         cpu_s = sum(_RUNS * known.cpu_s for key in keys if (known := self._known.get(key)) is not None)
         if cpu_s:
             self.progress(f"CPU minutes of the gate, about, for {len(waiting)} candidates", math.ceil(cpu_s / 60), None)

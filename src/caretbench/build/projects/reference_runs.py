@@ -20,7 +20,7 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.files import sha256_text
 from caretbench.problem import Problem, TestsCheck
-from caretbench.projects.answer_requests import check_key, check_request, file_splice, tests_check
+from caretbench.projects.answer_requests import check_key, check_request, file_splice, get_tests_check
 from caretbench.projects.runner_options import SEARCH_PATH, runs_pytest, with_test_files
 
 _NAMED = 5
@@ -195,7 +195,7 @@ def run_named_tests(
     """
     if not problems:
         return ProblemsWithTests((), {})
-    check = tests_check(problems[0])
+    check = get_tests_check(problems[0])
     snapshots = {file_splice(problem).snapshot for problem in problems}
     distinct = [(snapshot, tests) for snapshot in snapshots for tests in dict.fromkeys(chosen.values())]
     fewest = min(1, check.minimum_tests)
@@ -218,7 +218,7 @@ def run_named_tests(
         projects[check_key(checks[tests], snapshot)] = passing_check(request, result)
     changed = []
     for problem in problems:
-        check_of_problem = checks.get(chosen.get(problem.id, ()), tests_check(problem))
+        check_of_problem = checks.get(chosen.get(problem.id, ()), get_tests_check(problem))
         changed.append(problem.model_copy(update={"checks": (check_of_problem,)}))
     return ProblemsWithTests(tuple(changed), projects)
 

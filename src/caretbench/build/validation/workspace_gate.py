@@ -44,7 +44,7 @@ from caretbench.extraction.policies import Policy
 from caretbench.grouping import grouped
 from caretbench.languages import get_language
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, TestsCheck
-from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request
+from caretbench.projects.answer_requests import file_splice, get_tests_check, original_file, workspace_request
 from caretbench.suites.baselines import stub
 from caretbench.suites.validity import UNSEEN, ResumableGate, Validity, Verdict
 from caretbench.syntax import FileAnalysis, Span, analyse
@@ -383,7 +383,7 @@ class WorkspaceGate(ResumableGate):
     def reached_problems(self, request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:
         """Return the ids of the problems that the project's tests reach; unknown reach counts as reached."""
         reach = self.reach
-        if reach is None and all(tests_check(problem).tests for problem in problems):
+        if reach is None and all(get_tests_check(problem).tests for problem in problems):
             return {problem.id for problem in problems}  # their checks list the tests that reach them
         splices = {problem.id: file_splice(problem) for problem in problems}
         if reach is None:
@@ -416,7 +416,7 @@ class WorkspaceGate(ResumableGate):
             faults.append("reference_not_in_place: the reference differs from the text of the span")
         if self.policy.apply(problem.reference, problem.caret).text != problem.reference:
             faults.append("extraction_changes_reference")
-        faults += span_faults(splice, self.original_file(problem), tests_check(problem), self.store)
+        faults += span_faults(splice, self.original_file(problem), get_tests_check(problem), self.store)
         if repeated is not None:
             faults.append(f"near_duplicate: {repeated}")
         return faults

@@ -14,7 +14,7 @@ from caretbench.files import read_rows
 from caretbench.languages import get_language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.problem import Caret, Problem, Profile
-from caretbench.projects.answer_requests import file_splice, tests_check, workspace_request
+from caretbench.projects.answer_requests import file_splice, get_tests_check, workspace_request
 from caretbench.projects.project import analyse_snapshot, store_project
 from caretbench.projects.settings import read_settings
 from caretbench.suites import register
@@ -114,7 +114,7 @@ class CodevBench(Suite):
         """Return the request that runs the deciding tests on an answer; None for a null answer."""
         if text is None:
             return None
-        return request_under(workspace_request(problem, text), tests_check(problem), profile)
+        return request_under(workspace_request(problem, text), get_tests_check(problem), profile)
 
     def caret_in_context(self, problem: Problem, context: str) -> Caret:
         """Return the caret of a problem; ``oracle``: in scenario 4 the hidden text takes part in the search."""

@@ -25,7 +25,7 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.extraction.policies import get_policy
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem
-from caretbench.projects.answer_requests import file_splice, tests_check
+from caretbench.projects.answer_requests import file_splice, get_tests_check
 from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
 from caretbench.projects.project import analyse_project, project_languages, store_project
 from caretbench.suites.codevbench.build.code_blocks import BlockFinder, BlockKind, CodeBlock
@@ -398,7 +398,7 @@ class CodevMiner(BlockMiner):
         ``model``: a model wrote one of them; where single tests are not known, one that reaches the block. ``user``:
         all of them are the user's, by name, or since the command runs no others. Else ``project``.
         """
-        tests = tests_check(problem).tests
+        tests = get_tests_check(problem).tests
         author = ""
         if drawn.written_reach is not None:
             path = file_splice(problem).path
@@ -407,7 +407,7 @@ class CodevMiner(BlockMiner):
             )
             author = "model" if written else ""
         if not author and self._added_tests:
-            alone = tests_check(problem).command[-1] == self._added_tests
+            alone = get_tests_check(problem).command[-1] == self._added_tests
             author = "user" if alone or (tests and all(map(self._is_added, tests))) else ""
         return problem.model_copy(update={"labels": {**problem.labels, "tests_by": author}}) if author else problem
 
@@ -457,7 +457,7 @@ class CodevMiner(BlockMiner):
 def _with_call_depth(problem: Problem, chains: CallChains) -> Problem:
     """Return the problem, labelled with the least number of calls from a deciding test to its function, if known."""
     path = file_splice(problem).path
-    depths = (chains.depth(test, path, block_span(problem)) for test in tests_check(problem).tests)
+    depths = (chains.depth(test, path, block_span(problem)) for test in get_tests_check(problem).tests)
     least = min((depth for depth in depths if depth is not None), default=None)
     if least is None:
         return problem

@@ -12,7 +12,7 @@ from caretbench.build.project_tasks.deciding_tests import KILLS_KEPT
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import sha256_text
 from caretbench.problem import Label, Problem, TestsCheck
-from caretbench.projects.answer_requests import file_splice, tests_check
+from caretbench.projects.answer_requests import file_splice, get_tests_check
 from caretbench.projects.file_spans import visible_text
 from caretbench.projects.language_tables import project_tables
 from caretbench.suites.record.build.recipe import EditionRecipe
@@ -88,9 +88,9 @@ class TaskRows(NamedTuple):
 
 def task_rows(project: str, problems: Sequence[Problem], snapshot: Snapshot) -> TaskRows:
     """Return the rows of problems; without one whose shown text no row can describe."""
-    tests = tuple(sorted({name for problem in problems for name in tests_check(problem).tests}))
+    tests = tuple(sorted({name for problem in problems for name in get_tests_check(problem).tests}))
     known = {name: number for number, name in enumerate(tests)}
-    bare = [_bare(tests_check(problem)) for problem in problems]
+    bare = [_bare(get_tests_check(problem)) for problem in problems]
     checks = tuple({check.model_dump_json(): check for check in bare}.values())
     tasks = tuple(_rows(project, problems, snapshot, checks, known))
     return TaskRows(tasks, checks, tests)
@@ -109,7 +109,7 @@ def _rows(
     known: Mapping[str, int],
 ) -> Iterator[RecordTask]:
     for problem in problems:
-        splice, check = file_splice(problem), tests_check(problem)
+        splice, check = file_splice(problem), get_tests_check(problem)
         data = snapshot.read(splice.path)
         suffix = _suffix_start(data, splice.end, problem.caret.suffix)
         if suffix is not None and suffix < 0:
