@@ -24,9 +24,9 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import InlineSplice, Problem
 from caretbench.projects.answer_requests import (
     file_splice,
+    get_tests_check,
     original_file,
     store_projects,
-    tests_check,
     workspace_request,
 )
 
@@ -75,7 +75,7 @@ def main() -> None:
 
     def request(name: str, *, whole: bool) -> WorkspaceRequest:
         problem, _, text = tried[name]
-        everything = tests_check(problem).model_copy(update={"tests": (), "minimum_tests": 0, "reference_s": None})
+        everything = get_tests_check(problem).model_copy(update={"tests": (), "minimum_tests": 0, "reference_s": None})
         asked = problem.model_copy(update={"checks": (everything,)}) if whole else problem
         return workspace_request(asked, text).model_copy(update={"id": name, "reference_cpu_s": None})
 

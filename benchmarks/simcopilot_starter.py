@@ -15,7 +15,7 @@ from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import write_rows
 from caretbench.problem import Problem
-from caretbench.projects.answer_requests import file_splice, store_projects, tests_check
+from caretbench.projects.answer_requests import file_splice, get_tests_check, store_projects
 from caretbench.projects.settings import read_settings
 from caretbench.suites.sample_projects import sample_projects
 from caretbench.suites.simcopilot.starter import (
@@ -33,7 +33,7 @@ def starter_task(problem: Problem, content: bytes, checks: Sequence[NamedCheck])
     Raises:
         DataError: the problem is no mined task, or no check is for its file.
     """
-    splice, decides = file_splice(problem), tests_check(problem)
+    splice, decides = file_splice(problem), get_tests_check(problem)
     check = next((entry for entry in checks if entry.applies_to(splice.path)), None)
     if check is None:
         raise DataError(f"{problem.id}: no check of the project is for {splice.path}")
