@@ -95,10 +95,6 @@ def _toml_key(name: str) -> str:
     return name if re.fullmatch(r"[\w-]+", name, re.ASCII) else _toml_value(name)
 
 
-def _escaped(control: re.Match[str]) -> str:
-    return f"\\u{ord(control[0]):04x}"
-
-
 def _toml_value(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_toml_value, value))}]"
@@ -106,7 +102,7 @@ def _toml_value(value: object) -> str:
         return "{ " + ", ".join(f"{_toml_value(name)} = {_toml_value(each)}" for name, each in value.items()) + " }"
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-        return f'"{_CONTROL.sub(_escaped, escaped)}"'
+        return '"' + _CONTROL.sub(lambda control: f"\\u{ord(control[0]):04x}", escaped) + '"'
     return str(value).lower()
 
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from caretbench import cli
 from caretbench.cli.reproduce import _text
-from caretbench.problem import Completion, Score
+from caretbench.problem import Completion, Problem, Score
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.suites import load_suite
 from tests.support.conventional_layouts import crosscodeeval
@@ -21,6 +21,16 @@ IDENTITY = "python/api_usage/latency-percentiles"
 def caretbench(*arguments: str) -> tuple[int, str]:
     done = CliRunner().invoke(cli.app, arguments)
     return done.exit_code, done.stdout
+
+
+def question_run(path: Path) -> tuple[RunFolder, Problem]:
+    """Write a run without answers to one question."""
+    folder, problem = RunFolder(path), question_problem("gmcq-easy", "cache")
+    path.mkdir()
+    about = DataInfo(name="d", hash="h", problems=1, selected=1)
+    folder.write_manifest(Manifest(suite="efcb", policy="raw@2", profile="default", data=about))
+    folder.write_problems([problem])
+    return folder, problem
 
 
 def test_the_flags_of_an_answer_are_shown(tmp_path: Path) -> None:
@@ -55,11 +65,7 @@ def test_a_refused_answer_is_not_run(tmp_path: Path) -> None:
 
 
 def test_an_answer_to_a_question_is_measured_again(tmp_path: Path) -> None:
-    folder, problem = RunFolder(tmp_path / "run"), question_problem("gmcq-easy", "cache")
-    folder.path.mkdir()
-    about = DataInfo(name="d", hash="h", problems=1, selected=1)
-    folder.write_manifest(Manifest(suite="efcb", policy="raw@2", profile="default", data=about))
-    folder.write_problems([problem])
+    folder, problem = question_run(tmp_path / "run")
     answer = Completion(problem_id=problem.id, model="m", sample=0, text="B")
     folder.completions_path.write_text(answer.model_dump_json() + "\n")
     status, shown = caretbench("reproduce", str(folder.path), problem.id)
@@ -92,11 +98,7 @@ def test_an_answer_that_no_program_checks_is_measured_as_it_was_inserted(tmp_pat
 
 
 def test_the_completion_is_named_as_far_as_it_must_be(tmp_path: Path) -> None:
-    folder, problem = RunFolder(tmp_path / "run"), question_problem("gmcq-easy", "cache")
-    folder.path.mkdir()
-    about = DataInfo(name="d", hash="h", problems=1, selected=1)
-    folder.write_manifest(Manifest(suite="efcb", policy="raw@2", profile="default", data=about))
-    folder.write_problems([problem])
+    folder, problem = question_run(tmp_path / "run")
     rows = [
         Completion(problem_id=problem.id, model=model, parameters=parameters, sample=0, text=text)
         for model, parameters, text in (("reference", "none", "B"), ("m", "p", "B"), ("m", "q", "A"))

@@ -54,7 +54,7 @@ class ReferenceRuns(NamedTuple):
         mine, others = (
             [entry.check.model_copy(update={"reference_s": None}) for entry in runs.checks] for runs in (self, fewer)
         )
-        return mine == others
+        return mine == others and len(self.project_checks) == len(fewer.project_checks)
 
 
 NO_RUNS: Final = ReferenceRuns((), {}, {}, {}, {}, {})
