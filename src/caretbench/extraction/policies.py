@@ -121,12 +121,13 @@ def _apply(policy: Policy, text: str, surroundings: Surroundings) -> ExtractedTe
 
 
 def _unparsed(policy: Policy, text: str, surroundings: Surroundings) -> str | None:
-    """Return why a text, or what remains of it without reasoning, is not parsed; None if it is, or is short."""
+    """Return why a text, without its reasoning where that is removed, is not parsed; None if it is, or is short."""
     rest = without_reasoning(text, surroundings) if policy.cleans else text
-    # Both are parsed by steps: the text alone for its brackets, the program for its faults. No step parses more than
-    # this beginning.
-    texts = [one for one in {text[:MAX_TEXT_CHARACTERS]: 0, rest[:MAX_TEXT_CHARACTERS]: 0} if len(one) >= LONG_TEXT]
-    return unparsed([form for one in texts for form in (one, surroundings.program(one))], surroundings.language)
+    # No step parses more than this beginning.
+    head = rest[:MAX_TEXT_CHARACTERS]
+    # Both are parsed by steps: the text alone for its brackets, the program for its faults.
+    forms = (head, surroundings.program(head)) if len(head) >= LONG_TEXT else ()
+    return unparsed(forms, surroundings.language)
 
 
 def length_refusal(text: str, most: int) -> str | None:
