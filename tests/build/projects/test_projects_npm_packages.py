@@ -1,6 +1,7 @@
 """Installation of a project's packages with npm."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from caretbench.build.projects.setup.package_json import (
     npm_packages,
     smaller_install_command,
 )
+from caretbench.build.projects.setup.package_json import test_script as offered_script
 from caretbench.build.projects.setup.project_setup import next_setup, run_setup
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import CapturedOutput, ResultFile, Status
@@ -178,3 +180,38 @@ def test_packages_that_npm_installed_are_recorded_with_their_hashes(tmp_path: Pa
                            "node_modules/c/node_modules/d": {"version": "2.0.0"}}}  # fmt: skip
     project = snapshot(tmp_path, {"node_modules/.package-lock.json": json.dumps(listed)})
     assert npm_packages(project) == ("@a/b@1.2.0 sha512-x", "d@2.0.0")
+
+
+@pytest.mark.parametrize(
+    ("workspaces", "script"),
+    [
+        ({"workspaces": ["packages/*"]}, "npm test --workspaces"),
+        ({"workspaces": {"packages": ["./packages/*/"]}}, "yarn workspaces run test"),
+        ({}, "pnpm -r test"),
+        ({}, "npx turbo run test --parallel"),
+    ],
+)
+def test_the_packages_of_a_workspace_are_installed_and_each_is_tested_in_its_folder(
+    workspaces: dict[str, object], script: str, tmp_path: Path
+) -> None:
+    members = {"one": ("node --test", {}), "two": ("mocha", {"@team/one": "workspace:^1"}), "three": (None, {})}
+    files = {"package.json": json.dumps({**workspaces, "scripts": {"test": script}})}
+    if not workspaces:
+        files["pnpm-workspace.yaml"] = "# all\npackages:\n  - 'packages/*'\n  - \"!**/x\"\ncatalog:\n  kleur: ^4\n"
+    for name, (tests, needed) in members.items():
+        described = {"name": f"@team/{name}", "scripts": {"test": tests} if tests else {}, "dependencies": needed}
+        files[f"packages/{name}/package.json"] = json.dumps(described)
+    project = snapshot(tmp_path, files)
+
+    found = offered_script(project)
+    assert found is not None
+    assert re.findall(r"\(cd (\S+) && \S+ \S+; (\w+)", found.line) == [
+        ("packages/one", "node"),
+        ("packages/two", "mocha"),
+    ]
+    assert found.programs == ("mocha",)  # node is a part of the machine
+
+    command = install_command(project) or ""
+    assert "npm install --no-save" in command
+    assert "packages/two/package.json" in command  # npm does not know `workspace:`
+    assert ("npm pkg set" in command) == (not workspaces)

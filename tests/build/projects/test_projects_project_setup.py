@@ -355,7 +355,7 @@ def test_a_runner_that_is_not_installed_is_named_with_what_fetches_it(tmp_path: 
         project_checks(project, ["typescript"])
     said = with_setup_hint({"": str(caught.value)}, project, ["typescript"], (), None)
     assert "package.json tests with ava, which is not in node_modules" in said
-    assert "add --setup auto, which runs `cp package.json /tmp/ && npm pkg delete " in said
+    assert "add --setup auto, which runs `tar cf /tmp/kept.tar package.json && npm pkg delete " in said
     assert "delete 'devDependencies[eslint]' && npm pkg set 'devDependencies[own]=*' && npm install " in said
     assert "ava]" not in said
 

@@ -62,7 +62,9 @@ ETC_FILES: Mapping[str, str] = {
 DEFAULT_ENVIRONMENT: Mapping[str, str] = {
     "PATH": PATH, "HOME": HOME, "TMPDIR": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC",
     "USER": "runner", "LOGNAME": "runner",
+    "npm_config_update_notifier": "false",
 }  # fmt: skip
+"""Without the last, npm looks up its registry beside the tests that it starts, as if the code under test had."""
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import shlex
 import shutil
@@ -33,6 +34,11 @@ _RUNS = re.compile(
 )
 _RUNS_SEVERAL = re.compile(r"^(?:npm-run-all|run-s|run-p)\s+(.*)$")
 _RUNS_PROGRAM = re.compile(r"^(?:yarn|pnpm|bun)\s+(?:(?:run|exec)\s+)?(?=(?!install\b|add\b|ci\b|dlx\b|x\b)[\w@.])")
+_RUNS_MEMBERS = re.compile(
+    r"^(?:(?:npm|pnpm)\s+(?=(?:.*\s)?(?:--workspaces|-ws|-r|--recursive)(?!\S))|yarn\s+workspaces\s+|(?:npx\s+)?(?:lerna|turbo)\s+)"
+    r"(?:(?:foreach|run|run-script|-\S+)\s+)*(?P<name>[\w:-]+)(?=\s+-|\s*$)"
+)
+"""Part of a script that runs another script in each package of a workspace."""
 _PACKAGE_MANAGERS: Final = frozenset({"npm", "yarn", "pnpm", "bun"})
 _PATTERN = re.compile(r"/(.+)/")
 _NOT_WRITTEN = re.compile(r"^echo\b|no test specified")
@@ -62,35 +68,62 @@ class _Called(NamedTuple):
 
 def read_package_json(snapshot: Snapshot) -> Mapping[str, object]:
     """Return the contents of ``package.json``; empty if it is missing or malformed."""
-    if PACKAGE_JSON not in snapshot.entries:
-        return {}
+    return _read_package(snapshot, PACKAGE_JSON) if PACKAGE_JSON in snapshot.entries else {}
+
+
+def _read_package(snapshot: Snapshot, path: str) -> Mapping[str, object]:
     try:
-        contents = json.loads(snapshot.read(PACKAGE_JSON).decode("utf-8-sig"))
+        contents = json.loads(snapshot.read(path).decode("utf-8-sig"))
     except ValueError:
         return {}
     return contents if isinstance(contents, dict) else {}
 
 
 def test_script(snapshot: Snapshot) -> PackageScript | None:
-    """Return the test script of a project, including ``pretest``; None if there is none."""
-    package = read_package_json(snapshot)
-    known = {name: _without_coverage(text) for name, text in listed_texts(package, "scripts")}
-    if "test" not in known or _NOT_WRITTEN.search(known["test"]):
+    """Return the test script of a project, including ``pretest``; None if there is none.
+
+    Where it runs a script of each package of a workspace, those scripts stand in its place, each in its folder.
+    """
+    members = {posixpath.dirname(path): _read_package(snapshot, path) for path in _members(snapshot)}
+    return _script(read_package_json(snapshot), "test", members)
+
+
+def _script(
+    package: Mapping[str, object], name: str, members: Mapping[str, Mapping[str, object]], *, report: bool = True
+) -> PackageScript | None:
+    """Return a script of a package; without ``report`` its runners write none."""
+    known = {one: _without_coverage(text) for one, text in listed_texts(package, "scripts")}
+    if name not in known or _NOT_WRITTEN.search(known[name]):
         return None
-    before = _parts("pretest", known, ()) if "pretest" in known else []
-    parts = _first_tests([part for part in [*before, *_parts("test", known, ())] if part])
-    if not parts:
-        return None
-    programs = tuple(dict.fromkeys(name for part in parts for name in _programs(part, known, ())))
+    before = _parts(f"pre{name}", known, ()) if f"pre{name}" in known else []
+    parts = _first_tests([part for part in [*before, *_parts(name, known, ())] if part])
     versions = dict(listed_texts(package, "devDependencies"))
-    commands = [runner_command(part, versions) for part in parts]
-    reports = [command.report for command in commands if command.report]
-    if len(set(reports)) != sum(runs is not None for runs in map(runner_name, parts)):
-        reports = []  # one of several runners writes no report of its own: the last words of all are counted
-        commands = [runner_command(part, versions, report=False) for part in parts]
+    commands: list[RunnerCommand] = []
+    programs: list[str] = []
+    runners = 0
+    for part in parts:
+        called = _RUNS_MEMBERS.match(part)
+        if called is None:
+            commands.append(runner_command(part, versions, report=report))
+            programs += _programs(part, known, ())
+            runners += runner_name(part) is not None
+            continue
+        for folder, member in members.items():
+            inner = _script(member, called["name"], {}, report=report)
+            if inner is not None:
+                line = f"(cd {shlex.quote(folder)} && {inner.line})"
+                commands.append(RunnerCommand(line, f"{folder}/{inner.junit[0]}" if len(inner.junit) == 1 else None))
+                programs += inner.programs
+                runners += 1
+    if not commands:
+        return None
+    reports = tuple(command.report for command in commands if command.report)
+    if report and len(set(reports)) != runners:
+        # One of several runners writes no report of its own: the last words of all are counted.
+        return _script(package, name, members, report=False)
     line = SEARCH_PATH + " && ".join(command.line for command in commands)
     prepare = _filling(runner_command(part, versions, report=False) for part in parts)
-    return PackageScript(line, programs, tuple(reports), prepare)
+    return PackageScript(line, tuple(dict.fromkeys(programs)), reports, prepare)
 
 
 def _without_coverage(script: str) -> str:
@@ -120,11 +153,8 @@ def _filling(commands: Iterable[RunnerCommand]) -> str:
 
 def missing_programs(snapshot: Snapshot, script: PackageScript) -> tuple[str, ...]:
     """Return the programs of a script that are missing in ``node_modules`` and on this machine."""
-    return tuple(
-        name
-        for name in script.programs
-        if f"node_modules/.bin/{name}" not in snapshot.entries and shutil.which(name, path=_SYSTEM) is None
-    )
+    installed = {PurePosixPath(path).name for path in snapshot.entries if "node_modules/.bin/" in path}
+    return tuple(name for name in script.programs if name not in installed and shutil.which(name, path=_SYSTEM) is None)
 
 
 def _first_tests(parts: list[str]) -> list[str]:
@@ -142,6 +172,9 @@ def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> lis
     parts: list[str] = []
     above = {*above, name}
     for part in AND.split(scripts[name].strip()):
+        if _RUNS_MEMBERS.match(part):
+            parts.append(part)
+            continue
         called = _called(part, scripts, above)
         if called is None:
             if not _checks(part):
@@ -229,6 +262,11 @@ def listed_texts(package: Mapping[str, object], field: str) -> list[tuple[str, s
 _FETCH: Final = "npm install --no-save --ignore-scripts --no-audit --no-fund --legacy-peer-deps"
 _RANGE: Final = re.compile(r"(?:workspace:|catalog:|patch:)(?P<range>[\^~]?\d+\.\S*)?")
 """Version in the syntax of pnpm or yarn, with the range that npm understands, if it has one."""
+_FOREIGN: Final = re.compile(rb'"(?:workspace|catalog):')
+_AS_NPM: Final = r's/"(workspace|catalog):[^"]*"/"*"/'
+"""Change of a workspace's packages: any version is met by the folder, which npm links, or by the index's newest."""
+_PNPM: Final = "pnpm-workspace.yaml"
+_LISTED: Final = re.compile(r"^\s*-\s*['\"]?([^'\"\s#]+)", re.MULTILINE)
 _ERROR: Final = re.compile(r"^npm (?:error|ERR!) ?(.*)$")
 _NOISE: Final = re.compile(
     r"(?:code \w+|\d{3}|A complete log of this run .*|Note that you can also .*|tarball, folder, http url.*"
@@ -258,7 +296,8 @@ def install_command(snapshot: Snapshot, excluded: Collection[str] = (), *, unnee
     """
     deleted: list[str] = []
     changed: list[str] = []
-    kept = 0
+    members = _members(snapshot)
+    kept = len(members)
     for field, name, version in _dependencies(snapshot):
         foreign = _RANGE.match(version)
         # Linters and tools for releases take most of the space of many projects, and tests say nothing about them.
@@ -272,9 +311,33 @@ def install_command(snapshot: Snapshot, excluded: Collection[str] = (), *, unnee
         return None
     steps = [f"npm pkg delete {shlex.join(deleted)}"] if deleted else []
     steps += [f"npm pkg set {shlex.join(changed)}"] if changed else []
+    if members and "workspaces" not in read_package_json(snapshot):
+        steps.append(f"npm pkg set {shlex.join(f'workspaces[]={PurePosixPath(one).parent}' for one in members)}")
+    foreign_members = [one for one in members if _FOREIGN.search(snapshot.read(one))]
+    if foreign_members:
+        steps.append(f"sed -i -E {shlex.quote(_AS_NPM)} {shlex.join(foreign_members)}")
     if not steps:
         return _FETCH
-    return " && ".join([f"cp {PACKAGE_JSON} /tmp/", *steps, _FETCH, f"cp /tmp/{PACKAGE_JSON} ."])
+    kept_files = shlex.join([PACKAGE_JSON, *foreign_members])
+    return " && ".join([f"tar cf /tmp/kept.tar {kept_files}", *steps, _FETCH, "tar xf /tmp/kept.tar"])
+
+
+def _members(snapshot: Snapshot) -> list[str]:
+    """Return the ``package.json`` of each package of a workspace: of npm and yarn, or of ``pnpm-workspace.yaml``."""
+    named = read_package_json(snapshot).get("workspaces")
+    named = named.get("packages") if isinstance(named, dict) else named
+    if named is None and _PNPM in snapshot.entries:
+        _, _, text = snapshot.read(_PNPM).decode("utf-8", "replace").partition("packages:")
+        named = _LISTED.findall(re.split(r"^\w", text, maxsplit=1, flags=re.MULTILINE)[0])
+    patterns = [one.strip("./").rstrip("/") for one in named if isinstance(one, str)] if isinstance(named, list) else []
+    return sorted(
+        path
+        for path, entry in snapshot.entries.items()
+        if entry.kind == "file"
+        and path.endswith(f"/{PACKAGE_JSON}")
+        and "node_modules/" not in path
+        and any(PurePosixPath(path).parent.match(one) for one in patterns if one and not one.startswith("!"))
+    )
 
 
 def npm_packages(snapshot: Snapshot) -> tuple[str, ...]:
