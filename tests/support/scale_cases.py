@@ -3,7 +3,7 @@
 A case begins with a line ``## ok SPECIFICATION -- NAME`` or ``## no …``; the following lines are the completed file,
 with the answer between ``«`` and ``»``. ``␉`` is a tab, ``␍`` a carriage return, ``␌`` a form feed, ``␄`` removes the
 line end after it, ``␀`` is a NUL. A specification is its kind, and then its node or its number and unit, or ``body``,
-followed by fields (``column=4``, ``allow.comments=false``).
+followed by fields (``column=4``).
 """
 
 from __future__ import annotations
@@ -56,9 +56,5 @@ def _specification(words: str) -> dict[str, Any]:
     for word in rest:
         if "=" in word:
             name, _, value = word.partition("=")
-            place = fields
-            *groups, last = name.split(".")
-            for group in groups:
-                place = place.setdefault(group, {})
-            place[last] = json.loads(value) if value[:1] in "0123456789tf" else value
+            fields[name] = json.loads(value) if value[:1] in "0123456789tf" else value
     return fields

@@ -16,7 +16,7 @@ from caretbench.suites.c3bench.scale.scale_types import (
 )
 from tests.support.scale_instructions import stated_specification
 
-UNITS = st.sampled_from(["code_line", "physical_line", "statement"])
+UNITS = st.sampled_from(["code_line", "statement"])
 NUMBERS = st.integers(1, 40)
 SPECIFICATIONS = st.one_of(
     st.just({"kind": "span_rest_of_line"}),

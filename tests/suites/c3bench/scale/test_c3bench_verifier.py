@@ -56,7 +56,7 @@ def test_a_generated_block_is_its_kind_alone(
 def test_generated_statements_and_lines_are_counted(parts: list[str]) -> None:
     prefix, middle, suffix = "def f(a, b):\n", _indented("".join(parts)), "    return a\n"
     lines = middle.count("\n")
-    for unit, count in (("statement", len(parts)), ("physical_line", lines), ("code_line", lines)):
+    for unit, count in (("statement", len(parts)), ("code_line", lines)):
         fields: dict[str, Any] = {"kind": "lines", "unit": unit}
         assert verify(prefix, middle, suffix, fields | {"n": count}).ok
         assert not verify(prefix, middle, suffix, fields | {"n": count + 1}).ok
@@ -77,9 +77,9 @@ KINDS = st.sampled_from(
         {"kind": "span_rest_of_line"},
         {"kind": "span_node", "node": "argument"},
         {"kind": "lines", "n": 1},
-        {"kind": "lines", "n": 1, "unit": "statement", "parse_required": False},
-        {"kind": "block", "node": "if", "allow": {"comments": False, "blank_lines": False}},
-        {"kind": "block", "node": "for", "header_in_prefix": True, "parse_required": False},
+        {"kind": "lines", "n": 1, "unit": "statement"},
+        {"kind": "block", "node": "if"},
+        {"kind": "block", "node": "for", "header_in_prefix": True},
     ]
 )
 

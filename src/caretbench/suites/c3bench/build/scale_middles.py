@@ -217,7 +217,7 @@ def _run(
     for unit in units:
         count = len(statements)
         if unit != "statement":
-            count = count_in_unit(view, span, unit, lambda: parsed._replace(start=first, end=last))
+            count = count_in_unit(view, span, unit, parsed._replace(start=first, end=last))
         if count in _LINE_RUNS:
             lines = ScaleSpecification(language=parsed.language, kind="lines", n=count, unit=unit)
             yield ScaleMiddle(*span, "multi_line", lines)

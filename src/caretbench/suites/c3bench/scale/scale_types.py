@@ -1,11 +1,12 @@
 """Specifications of how much an answer writes, their instructions, and verdicts about answers.
 
-Specifications and verdicts are JSON.
+Specifications are JSON.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, Self
 
@@ -16,7 +17,7 @@ from caretbench.files import describe_validation_error, read_packaged_toml
 from caretbench.problem import Row
 
 ScaleKind = Literal["span_rest_of_line", "span_node", "lines", "block"]
-LineUnit = Literal["code_line", "physical_line", "statement"]
+LineUnit = Literal["code_line", "statement"]
 NodeClass = Literal["argument", "condition", "value", "target"]
 BlockNode = Literal["for", "while", "if", "try", "with", "match", "function", "class"]
 Level = Literal["strict", "lenient"]
@@ -27,23 +28,6 @@ BLOCK_NODES: frozenset[str] = frozenset({"for", "while", "if", "try", "with", "m
 
 class SpecificationError(UsageError):
     """Error in a specification; the message is one line that names the field."""
-
-
-class Allowances(Row):
-    """Additions that an answer may contain.
-
-    ``else_clauses``: clauses after the body of a block whose header is in the prefix (those of a full block belong to
-    it). ``asynchronous``: ``async for`` for ``for``, and ``async with`` for ``with``. ``comments``, ``blank_lines``:
-    around the statement of a block. ``trailing_newline``: one line end at the end of the answer.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    else_clauses: bool = False
-    asynchronous: bool = False
-    comments: bool = True
-    blank_lines: bool = True
-    trailing_newline: bool = True
 
 
 class ScaleSpecification(Row):
@@ -58,10 +42,8 @@ class ScaleSpecification(Row):
     * ``block``: one statement of kind ``node``; with ``header_in_prefix``, the body of the statement whose header ends
       the prefix. With ``n``, the block has this many lines (or statements) in the answer, counted in ``unit``.
 
-    Three fields are facts of the reference, and optional: ``column``, the column of the first statement of a block (it
-    finds answers at another nesting level); ``statements``, the number of statements that begin in the rest of a line
-    (default: at most one, at its first character); ``open_end``, true if a bracket or string is open after the last
-    line.
+    ``column`` is a fact of the reference, and optional: the column of its first statement, which finds answers at
+    another nesting level.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -72,12 +54,8 @@ class ScaleSpecification(Row):
     n: int | None = Field(default=None, ge=1)
     unit: LineUnit = "code_line"
     header_in_prefix: bool = False
-    allow: Allowances = Allowances()
-    parse_required: bool = True
     level: Level = "strict"
     column: int | None = Field(default=None, ge=0)
-    statements: int | None = Field(default=None, ge=0)
-    open_end: bool = False
 
     @classmethod
     def of(cls, fields: object) -> Self:
@@ -122,25 +100,17 @@ def _json(value: Any) -> str:
     return "missing" if value is None else repr(value)
 
 
-class ScaleVerdict(Row):
-    """Verdict about one answer: ``ok``, and the checks that it consists of.
+@dataclass(frozen=True)
+class ScaleVerdict:
+    """Verdict about one answer: the reason why it is refused, empty if it is not, and its number of lines."""
 
-    ``kind_ok`` and ``count_ok`` are None where the specification says nothing about kind or number; ``count`` is the
-    counted number. ``leak_before``: the answer also continues what stands before the caret. ``leak_after``: it writes
-    more than specified. ``unfinished``: what it writes ends in the suffix, or nowhere. ``extra_statements``: number of
-    statements beyond those specified. ``reason`` is empty if the answer is ok.
-    """
-
-    ok: bool
-    parse_ok: bool
-    kind_ok: bool | None = None
-    count_ok: bool | None = None
-    count: int | None = None
-    leak_before: bool = False
-    leak_after: bool = False
-    unfinished: bool = False
-    extra_statements: int = 0
     reason: str = ""
+    count: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the answer has the extent."""
+        return not self.reason
 
 
 class InstructionTable(Row):

@@ -7,6 +7,7 @@ nodes and lines of code are found by tree-sitter in all languages that have one.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -17,16 +18,7 @@ from caretbench.errors import UsageError
 from caretbench.languages import get_language, language_of_grammar
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.languages.table_reader import LanguageTable, read_table
-from caretbench.syntax.parser import (
-    LINE_END,
-    CharacterOffsets,
-    encode,
-    has_error,
-    is_well_formed,
-    parse,
-    python_module,
-    walk,
-)
+from caretbench.syntax.parser import CharacterOffsets, encode, has_error, is_well_formed, parse, python_module, walk
 
 
 class StatementTable(LanguageTable):
@@ -128,14 +120,6 @@ def column_at(text: str, position: int) -> int:
     """Return the number of characters between a position and the start of its line, or a form feed in it."""
     # Python's own parser counts columns from a form feed, too.
     return position - max(text.rfind(mark, 0, position) for mark in "\n\r\f") - 1
-
-
-def has_blank_line(text: str, span: tuple[int, int]) -> bool:
-    """Return whether a span contains a blank line: from line start to line end, or between two of its line ends."""
-    # The first piece is the rest of the line before the span, unless the span begins at a line's start.
-    lines = LINE_END.split(text[slice(*span)])
-    first = int(column_at(text, span[0]) > 0)
-    return any(not line.strip() for line in lines[first:-1])
 
 
 def first_reason(*cases: tuple[object, str]) -> str:
@@ -412,16 +396,5 @@ def code_line_count(parsed: ParsedFile) -> int:
             last > first and (token.text or b"")[last - token.start_byte] in b"\r\n"
         ):  # a token that takes the line end
             last -= 1
-        marked.update(range(_line(lines, first), _line(lines, last) + 1))
+        marked.update(range(bisect_right(lines, first), bisect_right(lines, last) + 1))
     return len(marked)
-
-
-def _line(starts: list[int], position: int) -> int:
-    low, high = 0, len(starts)
-    while low < high:
-        middle = (low + high) // 2
-        if starts[middle] <= position:
-            low = middle + 1
-        else:
-            high = middle
-    return low

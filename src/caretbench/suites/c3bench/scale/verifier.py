@@ -50,7 +50,7 @@ def verify(
     require_statements(specification.language)
     prefix, middle, suffix = map(replace_surrogates, (prefix, middle, suffix))
     if reason := _refusal(prefix, middle, suffix, specification.language):
-        return ScaleVerdict(ok=False, parse_ok=False, reason=reason)
+        return ScaleVerdict(reason)
     verdict = _verify(prefix, middle, suffix, specification)
     if verdict.ok or specification.level == "strict":
         return verdict
@@ -82,22 +82,20 @@ def require_statements(language: str) -> None:
 
 
 def _verify(prefix: str, middle: str, suffix: str, specification: ScaleSpecification) -> ScaleVerdict:
-    parsed = ParsedFile.of(prefix, middle, suffix, specification.language)
-    view = tree_statements(parsed, parse_required=specification.parse_required)
-    span = (len(prefix), len(prefix) + len(middle))
     if not middle.strip():
-        return ScaleVerdict(ok=False, parse_ok=view.parse_ok, unfinished=True, reason="the answer is empty")
-    if not specification.allow.trailing_newline and middle.endswith(("\n", "\r")):
-        return ScaleVerdict(ok=False, parse_ok=view.parse_ok, leak_after=True, reason="the answer ends with a line end")
-    if specification.parse_required and not view.parse_ok:
-        return ScaleVerdict(ok=False, parse_ok=False, reason="the completed file does not parse")
+        return ScaleVerdict("the answer is empty")
+    parsed = ParsedFile.of(prefix, middle, suffix, specification.language)
+    view = tree_statements(parsed)
+    span = (len(prefix), len(prefix) + len(middle))
+    if not view.parse_ok:
+        return ScaleVerdict("the completed file does not parse")
     if specification.kind == "block":
-        return with_count(check_block(view, span, specification), view, span, specification, lambda: parsed)
+        return with_count(check_block(view, span, specification), view, span, specification, parsed)
     if specification.kind == "lines":
-        return check_lines(view, span, specification, lambda: parsed)
+        return check_lines(view, span, specification, parsed)
     if specification.kind == "span_node":
-        return check_node(view, span, specification, lambda: parsed)
-    return check_rest_of_line(view, span, specification, lambda: parsed)
+        return check_node(specification, parsed)
+    return check_rest_of_line(view, span, parsed)
 
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
@@ -151,25 +149,20 @@ def verify_published(
         specification = ScaleSpecification.of(specification)
     require_statements(specification.language)
     prefix, middle, suffix = map(replace_surrogates, (prefix, middle, suffix))
-    parsed = ParsedFile.of(prefix, middle, suffix, specification.language)
-    view = tree_statements(parsed, parse_required=False)
     if not middle.strip():
-        return ScaleVerdict(ok=False, parse_ok=view.parse_ok, unfinished=True, reason="the answer is empty")
-    kind_ok = _has_kind(parsed, specification) if specification.kind == "block" else None
+        return ScaleVerdict("the answer is empty")
+    parsed = ParsedFile.of(prefix, middle, suffix, specification.language)
     # The paper counts lines of all answers; a span is what is left of one line.
     wanted = 1 if specification.kind.startswith("span") else specification.n
     count = None
     if specification.kind.startswith("span"):
         count = len(LINE_END.findall(middle.strip("\r\n"))) + 1
     elif wanted is not None:
-        count = count_in_unit(view, (len(prefix), len(prefix) + len(middle)), specification.unit, lambda: parsed)
-    count_ok = None if wanted is None else count == wanted
-    reason = "" if kind_ok is not False else f"no node of kind {specification.node}"
-    if count_ok is False and not reason:
-        reason = f"{count} lines, not {wanted}"
-    return ScaleVerdict(
-        ok=not reason, parse_ok=view.parse_ok, kind_ok=kind_ok, count_ok=count_ok, count=count, reason=reason
-    )
+        view = tree_statements(parsed, parse_required=False)
+        count = count_in_unit(view, (len(prefix), len(prefix) + len(middle)), specification.unit, parsed)
+    if specification.kind == "block" and not _has_kind(parsed, specification):
+        return ScaleVerdict(f"no node of kind {specification.node}", count)
+    return ScaleVerdict("" if count == wanted else f"{count} lines, not {wanted}", count)
 
 
 def _has_kind(parsed: ParsedFile, specification: ScaleSpecification) -> bool:
