@@ -94,6 +94,5 @@ def build_tasks(folder: Path, count: int = 16, options: EfcbOptions | None = Non
     built = _built(count, options or EfcbOptions())
     pulls: Sequence[PullRequest] = records(count)
     made = EfcbFolder(folder)
-    with made.start_build():
-        made.write_build(built.make_manifest(pulls, (), {}), built.problems, built.rejected, built.leaks, usable=True)
+    made.write_build(built.make_manifest(pulls, (), {}), built.problems, built.rejected, built.leaks, usable=True)
     return folder

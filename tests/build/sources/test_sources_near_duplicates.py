@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.build.changes import as_shingles, find_near_duplicates, line_shingles
+from caretbench.suites.efcb.build.changes import find_near_duplicates, line_shingles
 
 
 def patch(lines: list[str]) -> str:
@@ -34,8 +34,8 @@ def test_short_patches_repeat_only_themselves() -> None:
 
 @pytest.mark.parametrize(("common", "repeats"), [(8, False), (9, True)])
 def test_the_index_must_lie_above_the_threshold(common: int, repeats: bool) -> None:
-    first = as_shingles(range(10))
-    second = as_shingles(range(10 - common, 10))  # a subset: the index is common / 10
+    first = frozenset(range(10))
+    second = frozenset(range(10 - common, 10))  # a subset: the index is common / 10
     assert ("b" in find_near_duplicates([("a", first), ("b", second)])) is repeats
 
 
@@ -53,7 +53,7 @@ def test_the_index_finds_what_comparing_all_finds(sets: list[set[int]], threshol
                 break
         else:
             firsts.append(index)
-    given_sets = [(str(index), as_shingles(one)) for index, one in enumerate(sets)]
+    given_sets = [(str(index), frozenset(one)) for index, one in enumerate(sets)]
     assert find_near_duplicates(given_sets, threshold) == expected
 
 

@@ -115,7 +115,7 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "x"
 
 
-QueryVariant = Literal["title_and_description", "title_only", "description_only", "scrubbed", "written"]
+QueryVariant = Literal["title_and_description", "description_only", "written"]
 """Text that describes the change in a question; ``written``: for one version of its patch."""
 
 DEFAULT_VARIANT: Final[QueryVariant] = "title_and_description"

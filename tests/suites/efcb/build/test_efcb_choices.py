@@ -80,7 +80,7 @@ def test_the_language_is_that_of_most_changed_lines() -> None:
 
 def test_a_problem_shows_the_choices_as_given() -> None:
     choices = ("one", "two", "three", "four")
-    queries = (Query("title_only", "call new"),)
+    queries = (Query("description_only", "call new"),)
     (problem,) = choice_problems(
         ChoiceItem(change(), "gmcq-easy", "matched", choices, 2, queries, {"lexical_margin": 0.5}), EfcbOptions()
     )
@@ -95,7 +95,7 @@ def test_a_problem_shows_the_choices_as_given() -> None:
     assert problem.labels["language"] == "go"
     assert problem.labels["lexical_margin"] == 0.5
     assert problem.provenance.date == "2026-08-21T18:36:59Z"
-    assert problem.id.startswith("name/gmcq-easy-matched-title-only/")
+    assert problem.id.startswith("name/gmcq-easy-matched-description-only/")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_problem_shows_the_choices_as_given() -> None:
     [(("a", "b", "c"), 0), (("a", "b", "c", "a"), 0), (("a", "b", "c", "d"), 4), (("a", "b", "c", "d"), -1)],
 )
 def test_choices_that_ask_nothing_are_refused(choices: tuple[str, ...], correct: int) -> None:
-    item = ChoiceItem(change(), "gmcq-hard", "", choices, correct, (Query("title_only", "x"),), {})
+    item = ChoiceItem(change(), "gmcq-hard", "", choices, correct, (Query("description_only", "x"),), {})
     with pytest.raises(ValueError, match="four different"):
         next(choice_problems(item, EfcbOptions()))
 
@@ -141,7 +141,7 @@ def test_ids_are_readable_and_change_with_all_that_makes_the_item() -> None:
         problem_id("gmcq-easy", "matched", "fork/tailscale", "abc", "conf"),
         problem_id("gmcq-easy", "matched", "tailscale/tailscale", "abd", "conf"),
         problem_id("gmcq-easy", "matched", "tailscale/tailscale", "abc", "conf2"),
-        problem_id("gmcq-easy", "matched", "tailscale/tailscale", "abc", "conf", variant="scrubbed"),
+        problem_id("gmcq-easy", "matched", "tailscale/tailscale", "abc", "conf", variant="description_only"),
     ]
     assert len({base, *others}) == 6
 

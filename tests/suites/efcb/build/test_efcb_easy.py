@@ -104,14 +104,14 @@ def test_what_does_not_describe_itself_is_not_asked_about() -> None:
 
 def test_problems_say_what_they_are() -> None:
     pulls = changes(30)
-    options = EasyOptions(tiers=("matched",), queries=("title_and_description", "scrubbed"), rotations=2)
+    options = EasyOptions(tiers=("matched",), queries=("title_and_description", "description_only"), rotations=2)
     item = easy_questions(pulls, options)[0][0]
     first = next(choice_problems(item, options))
     assert first.id.startswith("name/gmcq-easy-matched/")
     assert first.labels["tier"] == "matched"
     assert first.labels["lexical_margin"] == item.labels["lexical_margin"]
     every = list(choice_problems(item, options))
-    assert [one.labels["query"] for one in every] == ["title_and_description"] * 2 + ["scrubbed"] * 2
+    assert [one.labels["query"] for one in every] == ["title_and_description"] * 2 + ["description_only"] * 2
     assert len({one.id for one in every}) == 4
     assert {one.cluster for one in every} == {f"owner/name@{item.pull.merge_sha}"}
 

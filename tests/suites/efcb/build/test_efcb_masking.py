@@ -12,15 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.build.sources.pull_request import FileChange, PullRequest
-from caretbench.problem import CriterionCheck, Question
-from caretbench.suites.efcb.build.changes import render_patch
+from caretbench.problem import CriterionCheck, Problem, Question
+from caretbench.suites.efcb.build.changes import cluster_id, render_patch
 from caretbench.suites.efcb.build.masked_problems import (
     MIN_INFORMATIVE_LINES,
-    MaskedItem,
     MaskOptions,
     find_windows,
-    masked_items,
-    masked_problem,
+    masked_problems,
 )
 from caretbench.suites.efcb.masked_answers import MASK_PLACEHOLDER, find_masked_hunk, parse_masked_answer
 
@@ -69,12 +67,17 @@ def change(
     )
 
 
-def items_of(pull: PullRequest, **own: object) -> list[MaskedItem]:
-    return masked_items([pull], MaskOptions.model_validate(own))[0]
+def items_of(pull: PullRequest, **own: object) -> list[Problem]:
+    return masked_problems([pull], MaskOptions.model_validate(own))[0]
+
+
+def shown_patch(item: Problem) -> str:
+    assert isinstance(item.shown, Question)
+    return item.shown.context[0].text
 
 
 def reasons_of(pull: PullRequest, **own: object) -> dict[str, str]:
-    return {entry.tier: entry.reason for entry in masked_items([pull], MaskOptions.model_validate(own))[1]}
+    return {entry.tier: entry.reason for entry in masked_problems([pull], MaskOptions.model_validate(own))[1]}
 
 
 @pytest.mark.parametrize(
@@ -84,15 +87,14 @@ def reasons_of(pull: PullRequest, **own: object) -> dict[str, str]:
 def test_languages_that_are_read_and_never_run_are_masked_too(path: str, comment: str, language: str) -> None:
     added = ("delay = first(limit, pause)", "err = send(delay, limit)", "wait_for(err, delay)",
              comment, "delay = longer(delay, err)", "finish(delay, limit)", "note(err, limit)")  # fmt: skip
-    (item,) = items_of(change(patch_of(added), path), lines=3)
-    made = masked_problem(item)
+    (made,) = items_of(change(patch_of(added), path), lines=3)
     assert comment not in made.reference
     assert made.labels["language"] == made.labels["mask_language"] == language
 
 
 def test_added_lines_are_hidden_and_asked_for_alone() -> None:
-    (item,) = items_of(change(patch_of(CODE)))
-    made = masked_problem(item)
+    pull = change(patch_of(CODE))
+    (made,) = items_of(pull)
     assert isinstance(made.shown, Question)
     (shown,) = made.shown.context
     assert shown.path == "patch.diff"
@@ -104,15 +106,15 @@ def test_added_lines_are_hidden_and_asked_for_alone() -> None:
     assert made.cluster == f"owner/name@{'a' * 40}"
     labels = {"task": "mpr-gen", "tier": "added", "mask_language": "go", "masked_lines": 5.0, "deleted_twin": 0.0}
     assert labels.items() <= dict(made.labels).items()
-    assert unmasked(shown.text, made.reference.split("\n")) == render_patch(item.pull).text
+    assert unmasked(shown.text, made.reference.split("\n")) == render_patch(pull).text
 
 
 def test_a_run_that_removes_lines_is_hidden_whole_and_the_removed_lines_stay() -> None:
     removed = ("\tdelay := firstDelay()", "\tsend(ctx)")
     (item,) = items_of(change(patch_of(CODE[1:5], removed)), tiers=("changed",))
-    assert item.answer.split("\n") == list(CODE[1:5])
-    assert item.hidden_lines == 4
-    assert "-\tsend(ctx)\n" in item.patch
+    assert item.reference.split("\n") == list(CODE[1:5])
+    assert item.labels["masked_lines"] == 4
+    assert "-\tsend(ctx)\n" in shown_patch(item)
     assert 0.5 < float(str(item.labels["deleted_twin"])) < 1
 
 
@@ -158,10 +160,9 @@ def test_lines_that_the_patch_repeats_are_counted() -> None:
 
 def test_the_paper_hides_five_lines_anywhere_and_wants_the_whole_patch() -> None:
     pull = change(patch_of(CODE, ("\tsend(ctx)",)))
-    items, rejected = masked_items([pull], MaskOptions(profile="paper"))
+    items, rejected = masked_problems([pull], MaskOptions(profile="paper"))
     assert not rejected
-    (item,) = items
-    made = masked_problem(item)
+    (made,) = items
     assert made.reference == render_patch(pull, include_generated=True).text
     assert isinstance(made.shown, Question)
     assert made.shown.context[0].text.count(MASK_PLACEHOLDER) == 5
@@ -170,7 +171,7 @@ def test_the_paper_hides_five_lines_anywhere_and_wants_the_whole_patch() -> None
     kinds: set[str] = set()
     for seed in range(200):
         (item,) = items_of(pull, profile="paper", seed=seed)
-        starts.add(item.patch.split("\n").index(MASK_PLACEHOLDER))
+        starts.add(shown_patch(item).split("\n").index(MASK_PLACEHOLDER))
         kinds.update(map(str, item.labels["masked_kinds"]))  # type: ignore[arg-type]
     assert starts == set(range(render_patch(pull, include_generated=True).lines - 4))
     assert kinds == {"added", "removed", "kept", "header", "file"}
@@ -214,35 +215,35 @@ def test_unmasked_text_and_answer_are_the_patch_and_any_form_of_answer_is_read(
     runs: list[tuple[list[str], list[str]]], seed: int
 ) -> None:
     pull = change(hunks_of(runs))
-    items, rejected = masked_items([pull], MaskOptions(seed=seed))
+    items, rejected = masked_problems([pull], MaskOptions(seed=seed))
     assert len(items) + len(rejected) == 2
     for item in items:
-        lines = item.answer.split("\n")
-        hunk = find_masked_hunk(item.patch)
-        assert unmasked(item.patch, lines) == render_patch(pull).text
-        assert hunk.mask_count == len(lines) == item.hidden_lines
+        lines = item.reference.split("\n")
+        hunk = find_masked_hunk(shown_patch(item))
+        assert unmasked(shown_patch(item), lines) == render_patch(pull).text
+        assert hunk.mask_count == len(lines) == item.labels["masked_lines"]
         # In a piece that does not parse, `return` may pass for a name.
         says = [line for line in lines if line in CODE[:6] or "(ctx," in line or "return" in line]
         assert len(says) >= MIN_INFORMATIVE_LINES
         forms = (
-            item.answer,
+            item.reference,
             "\n".join(f"+{line}" for line in lines),
-            f"Here they are:\n```go\n{item.answer}\n```\nDone.",
+            f"Here they are:\n```go\n{item.reference}\n```\nDone.",
             render_patch(pull).text,
             f"```diff\n{render_patch(pull).text}```",
             "\n".join((*hunk.before, *(f"+{line}" for line in lines), *hunk.after)),
         )
         for form in forms:
-            assert parse_masked_answer(form, item.patch).lines == tuple(lines)
+            assert parse_masked_answer(form, shown_patch(item)).lines == tuple(lines)
 
 
 def test_neither_the_order_of_changes_nor_other_changes_matter() -> None:
     pulls = [change(patch_of(CODE * (1 + number % 3)), sha=f"{number:x}") for number in range(12)]
-    items, rejected = masked_items(pulls, MaskOptions())
-    assert masked_items(pulls[::-1], MaskOptions()) == (items, rejected)
-    alone = [item for pull in pulls for item in masked_items([pull], MaskOptions())[0]]
-    assert sorted(alone, key=lambda item: item.pull.key) == sorted(items, key=lambda item: item.pull.key)
-    drawn = {tuple(entry.answer for entry in masked_items(pulls, MaskOptions(seed=seed))[0]) for seed in range(4)}
+    items, rejected = masked_problems(pulls, MaskOptions())
+    assert masked_problems(pulls[::-1], MaskOptions()) == (items, rejected)
+    alone = [item for pull in pulls for item in masked_problems([pull], MaskOptions())[0]]
+    assert sorted(alone, key=lambda item: item.id) == sorted(items, key=lambda item: item.id)
+    drawn = {tuple(entry.reference for entry in masked_problems(pulls, MaskOptions(seed=seed))[0]) for seed in range(4)}
     assert len(drawn) == 4
 
 
@@ -254,17 +255,19 @@ def test_real_patches_come_back_whole(test_data: Path) -> None:
         pulls = [PullRequest.model_validate(json.loads(line)) for line in lines]
     short = [pull for pull in pulls if render_patch(pull).lines >= 15 and render_patch(pull).characters <= 7500]
     short = short[::3]
-    items, rejected = masked_items(short, MaskOptions())
+    items, rejected = masked_problems(short, MaskOptions())
+    by_cluster = {cluster_id(pull): pull for pull in short}
     assert len(items) + len(rejected) == 2 * len(short)
     assert len(items) > 15
     for item in items:
-        made = masked_problem(item)
-        hidden = item.answer.split("\n")
-        assert unmasked(item.patch, hidden) == item.rendered.text
-        assert parse_masked_answer(item.rendered.text, item.patch).lines == tuple(hidden)
-        found = find_windows(item.rendered, "added" if item.tier == "added" else "changed", item.query, 5)
-        (window,) = [entry for entry in found if "\n".join(entry.text) == item.answer][:1]  # type: ignore[union-attr]
-        shown = {line[1:].strip() for line in item.patch.split("\n")}
+        assert isinstance(item.shown, Question)
+        rendered = render_patch(by_cluster[item.cluster])
+        hidden = item.reference.split("\n")
+        assert unmasked(shown_patch(item), hidden) == rendered.text
+        assert parse_masked_answer(rendered.text, shown_patch(item)).lines == tuple(hidden)
+        found = find_windows(rendered, "added" if item.labels["tier"] == "added" else "changed", "", 5)
+        (window,) = [entry for entry in found if "\n".join(entry.text) == item.reference][:1]  # type: ignore[union-attr]
+        shown = {line[1:].strip() for line in shown_patch(item).split("\n")}
         repeated = sum(line in shown for line in window.informative_lines)
-        assert made.labels["repeated_lines"] >= repeated  # type: ignore[operator]
-        assert not any(line in item.query for line in window.informative_lines)
+        assert item.labels["repeated_lines"] >= repeated  # type: ignore[operator]
+        assert not any(line in item.shown.text for line in window.informative_lines)

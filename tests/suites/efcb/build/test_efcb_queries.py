@@ -28,13 +28,11 @@ def change(title: str = "net/dns, ipn/store: close the map", description: str = 
 @pytest.mark.parametrize(
     ("variant", "text"),
     [
-        ("title_only", "net/dns, ipn/store: close the map"),
         ("description_only", "The map in net/dns/resolver.go leaks, see resolver.go."),
         (
             "title_and_description",
             "net/dns, ipn/store: close the map\n\nThe map in net/dns/resolver.go leaks, see resolver.go.",
         ),
-        ("scrubbed", "close the map\n\nThe map in leaks, see"),
     ],
 )
 def test_variants(variant: QueryVariant, text: str) -> None:
@@ -43,23 +41,6 @@ def test_variants(variant: QueryVariant, text: str) -> None:
 
 def test_the_paper_shows_the_description_as_it_was_written() -> None:
     assert change_query(change(), "description_only", "paper").text == DESCRIPTION.strip()
-
-
-@pytest.mark.parametrize(
-    ("title", "left"),
-    [
-        ("cmd/{k8s-operator,nginx}: add a flag", "add a flag"),
-        ("fix(core): add a flag", "add a flag"),
-        ("[docs] add a flag", "add a flag"),
-        ("all: add a flag (#12345)", "add a flag"),
-        ("add a flag, see tailscale/corp#77 and GH-12", "add a flag, see and"),
-        ("when it fails: add a flag", "when it fails: add a flag"),
-        ("add a flag to `resolver.go` and `./net/dns/`", "add a flag to and"),
-        ("read/write locks and/or 1.82.0 stay", "read/write locks and/or 1.82.0 stay"),
-    ],
-)
-def test_scrubbing_takes_places_and_references_out(title: str, left: str) -> None:
-    assert change_query(change(title, ""), "scrubbed").text == left
 
 
 def test_a_change_without_a_description_is_asked_for_by_its_title() -> None:

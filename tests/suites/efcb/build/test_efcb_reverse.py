@@ -15,7 +15,7 @@ from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.problem import Problem, Question
 from caretbench.suites.efcb.build.changes import render_patch
 from caretbench.suites.efcb.build.options import EfcbOptions
-from caretbench.suites.efcb.build.problem_building import reverse_items, reverse_problem
+from caretbench.suites.efcb.build.problem_building import reverse_problems
 from caretbench.suites.efcb.descriptions import DESCRIPTION_TASKS as TASKS
 from caretbench.suites.efcb.descriptions import (
     WrittenDescription,
@@ -55,8 +55,9 @@ def change(description: str = "Ranges wrapped to zero.\n\nFixes #123", sha: str 
 
 
 def made(task: str = "reverse-qa", **options: object) -> Problem:
-    (item,) = reverse_items([change()], EfcbOptions.model_validate(options))[0]
-    return reverse_problem(item, next(entry for entry in TASKS if entry == task))
+    chosen = next(entry for entry in TASKS if entry == task)
+    (problem,) = reverse_problems([change()], chosen, EfcbOptions.model_validate(options))[0]
+    return problem
 
 
 def test_the_patch_is_shown_and_the_cleaned_text_is_the_reference() -> None:
@@ -79,13 +80,13 @@ def test_the_paper_keeps_the_raw_description() -> None:
 
 def test_what_has_no_text_or_no_patch_is_rejected_and_order_does_not_matter() -> None:
     pulls = [change(), change("<!-- nothing -->", "c"), change(sha="d", title=" "), change(sha="e", files=[])]
-    items, rejected = reverse_items(pulls, EfcbOptions())
-    assert reverse_items(pulls[::-1], EfcbOptions()) == (items, rejected)
+    items, rejected = reverse_problems(pulls, "reverse-qa", EfcbOptions())
+    assert reverse_problems(pulls[::-1], "reverse-qa", EfcbOptions()) == (items, rejected)
     assert len(items) == 1
     assert sorted({(entry.merge_sha[0], entry.reason) for entry in rejected}) == [
         ("c", "no_description"), ("d", "no_title"), ("e", "no_patch"),
     ]  # fmt: skip
-    assert len(rejected) == 2 * 3
+    assert len(rejected) == 3
 
 
 @pytest.mark.parametrize(
@@ -139,8 +140,8 @@ def test_words_that_the_patch_does_not_hold_do_not_count_in_its_f1() -> None:
 
 
 def test_nothing_in_common_is_left_out_not_divided_by() -> None:
-    (item,) = reverse_items([change("Purple elephants wander.", title="Why")], EfcbOptions())[0]
-    values = reverse_scores(reverse_problem(item, "reverse-qa"), "Title: x\n\nBody: y")
+    (problem,) = reverse_problems([change("Purple elephants wander.", title="Why")], "reverse-qa", EfcbOptions())[0]
+    values = reverse_scores(problem, "Title: x\n\nBody: y")
     assert values["recall_ceiling"] == 0.0
     assert "patch_word_f1" not in values
     assert "normalised_recall" not in values
@@ -193,12 +194,11 @@ def test_real_texts_support_themselves_and_injected_claims_are_found(test_data: 
         pytest.skip(f"no {source}")
     with gzip.open(source, "rt", encoding="utf-8") as lines:
         pulls = [PullRequest.model_validate(json.loads(line)) for line in lines]
-    items, _ = reverse_items(pulls, EfcbOptions())
+    items, _ = reverse_problems(pulls, "reverse-qa-hallu", EfcbOptions())
     assert len(items) > 80
     others = 0.0
-    for item, other in pairwise(items):
-        task = reverse_problem(item, "reverse-qa-hallu")
-        assert parse_description(task.reference) == (item.title, item.body.strip(), "labelled")
+    for task, other in pairwise(items):
+        assert parse_description(task.reference).form == "labelled"
         assert hallucination_scores(task, task.reference)["names_unsupported"] == 0.0
         injected = f"{task.reference}\nIt also sets `retryBudgetOfOurs` to 91723."
         assert hallucination_scores(task, injected)["names_unsupported"] == 1.0

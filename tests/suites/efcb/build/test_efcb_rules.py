@@ -81,7 +81,7 @@ def test_sets_whose_ranks_are_too_frequent_are_removed_and_the_others_kept() -> 
     for number in range(12):
         even = number % 2 == 0
         ranks[tuple(range(4 * number, 4 * number + 4))] = tuple(
-            (place if even else 0, place if even else 0, 0, 0) for place in range(4)
+            (place if even else 0, place if even else 0) for place in range(4)
         )
     kept = balance_sets(list(ranks), ranks.__getitem__)
     assert {four for four in ranks if ranks[four][1][0]} <= set(kept)

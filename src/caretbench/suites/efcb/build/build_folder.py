@@ -4,7 +4,7 @@
 
     tasks/
       pull_requests.jsonl  all mined changes, unfiltered
-      manifest.json        repositories, options, versions, and counts of every filter
+      manifest.json        repositories, options, versions, and counts of every reason
       rejected.jsonl       changes without a problem, with the reason
       leaks.jsonl          accuracy of every attack
       candidates.jsonl     all problems
@@ -15,8 +15,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pydantic import Field, JsonValue
@@ -25,7 +24,7 @@ from caretbench.build.sources.repository import RepositoryFacts
 from caretbench.errors import DataError
 from caretbench.files import read_document, write_document, write_rows
 from caretbench.problem import Problem, Profile, StoredRow
-from caretbench.suites.efcb.build.changes import FilterCounts, RejectedChange
+from caretbench.suites.efcb.build.changes import RejectedChange
 from caretbench.suites.efcb.built_folder import BuiltFolder, Leak
 from caretbench.versions import versions
 
@@ -43,9 +42,10 @@ class EfcbManifest(StoredRow):
     """Number of changes by repository."""
     accepted: Mapping[str, int] = Field(default_factory=dict)
     """Number of accepted changes by repository."""
-    yields: tuple[FilterCounts, ...] = ()
     problems: Mapping[str, int] = Field(default_factory=dict)
     """Number of problems by task and tier."""
+    rejected: Mapping[str, int] = Field(default_factory=dict)
+    """Number of changes without a problem by task, tier and reason."""
     skipped: Mapping[str, int] = Field(default_factory=dict)
     """Number of skipped commits by reason."""
     versions: Mapping[str, str] = Field(default_factory=dict)
@@ -53,29 +53,6 @@ class EfcbManifest(StoredRow):
 
 class EfcbFolder(BuiltFolder):
     """Reader and writer of a build's folder."""
-
-    @contextlib.contextmanager
-    def start_build(self) -> Iterator[None]:
-        """Prepare the folder; a build that fails before mining anything leaves neither an empty file nor a new folder.
-
-        The problems of an earlier build stay until :meth:`write_build`: a source that failed removed 172 of them, and
-        with them the refusal of other options.
-        """
-        # A mistyped source must leave the disk as it was, with all parents that the build has made.
-        absent = [position for position in (self.path, *self.path.parents) if not position.exists()]
-        self.path.mkdir(parents=True, exist_ok=True)
-        try:
-            yield
-        except BaseException:
-            with contextlib.suppress(OSError):
-                # Mining opens the file before it reads the first commit; with changes in it the next build resumes from
-                # there.
-                if not self.pull_requests_path.stat().st_size:
-                    self.pull_requests_path.unlink()
-            with contextlib.suppress(OSError):
-                for position in absent:
-                    position.rmdir()
-            raise
 
     def write_build(
         self,
@@ -86,7 +63,11 @@ class EfcbFolder(BuiltFolder):
         *,
         usable: bool,
     ) -> None:
-        """Write all files; ``problems.jsonl`` only if the build is ``usable``."""
+        """Write all files; ``problems.jsonl`` only if the build is ``usable``.
+
+        The problems of an earlier build stay until then: a source that failed removed 172 of them, and with them the
+        refusal of other options.
+        """
         # Runs read `problems.jsonl` alone. Left there, it would belong to other changes than the manifest.
         self.problems_path.unlink(missing_ok=True)
         write_rows(self.rejected_path, rejected)
@@ -164,21 +145,10 @@ class EarlierBuild(NamedTuple):
 
     def replacement_note(self, changes: Mapping[str, int]) -> str:
         """Return a note about replaced problems; empty if changes and versions are the same."""
-        before = self.manifest.changes
-        differences = [*_differences(before, changes, "changes of "), *self._versions()]
-        if not differences:
-            return ""
-        return f"{self.folder.path}: {self.problem_count} problems are replaced: {'; '.join(differences)}"
-
-    def _versions(self) -> Iterator[str]:
         now = versions()
-        yield from _differences({name: self.manifest.versions.get(name) for name in now}, now, "")
-
-
-def _differences(before: Mapping[str, object], now: Mapping[str, object], kind: str) -> Iterator[str]:
-    for name in sorted({*before, *now}):
-        if before.get(name) != now.get(name):
-            yield f"{kind}{name}: {_format(before.get(name))} there, {_format(now.get(name))} here"
+        if self.manifest.changes == changes and now.items() <= self.manifest.versions.items():
+            return ""
+        return f"{self.folder.path}: {self.problem_count} problems are replaced: other changes, or another version"
 
 
 def _format(value: object) -> str:

@@ -334,18 +334,17 @@ def build_questions(job: BuildJob) -> BuildResult:
     earlier = EarlierBuild.read(folder)
     if earlier is not None:
         earlier.refuse_other_options(wanted.profile, wanted.seed, chosen)
-    with folder.start_build():
-        mining = MiningSession(folder, period, progress, options["max_requests"])
-        mining.mine(given)
-        pulls = mining.pulls(given.record_files)
-        if not pulls:
-            raise UsageError(f"{output}: no merged change was found; look at --since, --until and the branch")
-        if earlier is not None and (replaced := earlier.replacement_note(Counter(pull.repo for pull in pulls))):
-            progress.note(replaced)
-        with SourceFilesByRepository(mining.clones) as trees:
-            built = build_problems(pulls, wanted, tasks, progress, readers=trees.file_reader, texts=texts)
-        manifest = built.make_manifest(pulls, mining.repositories, chosen, mining.skipped)
-        folder.write_build(manifest, built.problems, built.rejected, built.leaks, usable=built.usable)
+    mining = MiningSession(folder, period, progress, options["max_requests"])
+    mining.mine(given)
+    pulls = mining.pulls(given.record_files)
+    if not pulls:
+        raise UsageError(f"{output}: no merged change was found; look at --since, --until and the branch")
+    if earlier is not None and (replaced := earlier.replacement_note(Counter(pull.repo for pull in pulls))):
+        progress.note(replaced)
+    with SourceFilesByRepository(mining.clones) as trees:
+        built = build_problems(pulls, wanted, tasks, progress, readers=trees.file_reader, texts=texts)
+    manifest = built.make_manifest(pulls, mining.repositories, chosen, mining.skipped)
+    folder.write_build(manifest, built.problems, built.rejected, built.leaks, usable=built.usable)
     notes = [*missing_description_notes(built, pulls, mining.repositories)]
     return build_result(manifest, built, output, time.monotonic() - started, notes)
 

@@ -1,21 +1,15 @@
 """Changes as problems show them (rendered patch, query text, labels, provenance), and their filters by profile.
 
-Of the query variants ``title_and_description`` is shown according to the paper, ``description_only`` in its release;
-``scrubbed`` is without paths, file names and references.
+Of the query variants ``title_and_description`` is shown according to the paper, ``description_only`` in its release.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import blake2b
-from pathlib import PurePosixPath
 from typing import Final, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from caretbench.build.sources.changes.automated_changes import (
     is_backport,
@@ -35,7 +29,6 @@ from caretbench.build.sources.changes.generated_files import is_generated
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.files import DataError
 from caretbench.grouping import grouped
-from caretbench.languages import languages
 from caretbench.problem import Label, Profile, Provenance, Row
 from caretbench.suites.efcb.build.options import Query
 from caretbench.suites.efcb.patches import RenderedFile, RenderedPatch
@@ -44,11 +37,8 @@ from caretbench.suites.efcb.problem_metadata import DEFAULT_VARIANT, QueryVarian
 JACCARD_THRESHOLD = 0.8
 SHINGLE_LINES = 5
 
-Shingles = NDArray[np.uint64]
-"""Different hashes in ascending order."""
 
-
-def line_shingles(patch: str) -> Shingles:
+def line_shingles(patch: str) -> frozenset[int]:
     """Return hashes of all runs of five lines of a patch.
 
     Headers of hunks, blank lines and trailing white space are ignored. A shorter text is one shingle.
@@ -57,68 +47,40 @@ def line_shingles(patch: str) -> Shingles:
     hashes = [int.from_bytes(blake2b(line.encode("utf-8", "replace"), digest_size=8).digest()) for line in lines]
     runs = max(1, len(hashes) - SHINGLE_LINES + 1) if hashes else 0
     # The hash of a tuple of integers is the same in every process, unlike that of strings.
-    return as_shingles(hash(tuple(hashes[start : start + SHINGLE_LINES])) for start in range(runs))
+    return frozenset(hash(tuple(hashes[start : start + SHINGLE_LINES])) for start in range(runs))
 
 
-def as_shingles(hashes: Iterable[int]) -> Shingles:
-    """Return hashes as shingles: a sorted array of unique 64-bit hashes."""
-    return np.unique(np.fromiter((value & 0xFFFFFFFFFFFFFFFF for value in hashes), dtype=np.uint64))
-
-
-def find_near_duplicates(items: Iterable[tuple[str, Shingles]], threshold: float = JACCARD_THRESHOLD) -> dict[str, str]:
+def find_near_duplicates(
+    items: Iterable[tuple[str, frozenset[int]]], threshold: float = JACCARD_THRESHOLD
+) -> dict[str, str]:
     """Return the items that repeat an earlier one: name -> name of the first such item.
 
     An item repeats another if the Jaccard index of their shingles is above ``threshold``. Items without shingles repeat
     nothing. The order of the items decides which one is first.
     """
-    names: list[str] = []
-    sets: list[Shingles] = []
-    for name, shingles in items:
-        names.append(name)
-        sets.append(shingles)
-    if not sets:
-        return {}
-    firsts: dict[int, int] = {}
-    # Rarest first: two sets above the threshold share one of these few shingles, so most pairs are never compared.
+    known = list(items)
+    held = Counter(shingle for _, own in known for shingle in own)
+    repeated: dict[str, str] = {}
     holders: dict[int, list[int]] = defaultdict(list)
-    for index, ranks in enumerate(_rarest_first(sets)):
-        size = len(ranks)
-        if not size:
-            continue
+    for index, (name, own) in enumerate(known):
+        # Rarest first: two sets above the threshold share one of these few shingles, so most pairs are never compared.
+        rarest = sorted(own, key=lambda shingle: (held[shingle], shingle))
         # The smallest overlap above the threshold with a set of the smallest possible size.
-        prefix = ranks[: size - math.ceil(threshold * size) + 1].tolist()
-        candidates = sorted({other for rank in prefix for other in holders[rank]})
-        first = _first_match(sets, index, candidates, threshold)
-        if first is None:
-            for rank in prefix:
-                holders[rank].append(index)
-        # Repetitions are not indexed: a third copy is compared with the first, which stays in the data.
-        else:
-            firsts[index] = first
-    return {names[index]: names[first] for index, first in firsts.items()}
-
-
-def _rarest_first(sets: Sequence[Shingles]) -> Iterable[NDArray[np.int64]]:
-    """Return each set as ranks of its shingles by frequency over all sets, rarest first."""
-    distinct, counts = np.unique(np.concatenate(sets), return_counts=True)
-    ranks = np.empty(len(distinct), dtype=np.int64)
-    ranks[np.argsort(counts, kind="stable")] = np.arange(len(distinct))
-    return (np.sort(ranks[np.searchsorted(distinct, shingles)]) for shingles in sets)
-
-
-def _first_match(sets: Sequence[Shingles], index: int, candidates: Sequence[int], threshold: float) -> int | None:
-    """Return the first candidate with a Jaccard index above the threshold."""
-    mine = sets[index]
-    for other in candidates:
-        theirs = sets[other]
-        smaller, larger = sorted((len(mine), len(theirs)))
-        # Sizes alone bound the Jaccard index, without an intersection.
-        if smaller <= threshold * larger:
+        rarest = rarest[: len(own) - math.ceil(threshold * len(own)) + 1]
+        candidates = sorted({other for shingle in rarest for other in holders[shingle]})
+        first = next((known[other] for other in candidates if _is_near(own, known[other][1], threshold)), None)
+        if first is not None:
+            # Repetitions are not indexed: a third copy is compared with the first, which stays in the data.
+            repeated[name] = first[0]
             continue
-        common = len(np.intersect1d(mine, theirs, assume_unique=True))
-        if common > threshold * (len(mine) + len(theirs) - common):
-            return other
-    return None
+        for shingle in rarest:
+            holders[shingle].append(index)
+    return repeated
+
+
+def _is_near(one: frozenset[int], other: frozenset[int], threshold: float) -> bool:
+    common = len(one & other)
+    return common > threshold * (len(one) + len(other) - common)
 
 
 class RejectedChange(Row):
@@ -172,19 +134,6 @@ def render_patch(pull: PullRequest, *, include_generated: bool = False) -> Rende
     return RenderedPatch(files=files)
 
 
-# Prefixes that name the changed place: `ipn/store, util/{a,b}: fix`, `fix(core): …`, `[docs] …`.
-_WHERE = re.compile(r"^\s*(?:\[[^\]\n]{1,60}\]\s*)*(?:[^\s:,]+(?:,\s*[^\s:,]+){0,7}\s*:(?=\s))?\s*")
-# The last form is a commit's hash. It needs a digit, since `defaced` and `effaced` are words of seven letters from a to
-# f.
-_REFERENCE = re.compile(
-    r"(?:\b[\w.-]+/[\w.-]+)?#\d+\b|\bGH-\d+\b|\b[A-Z][A-Z0-9]+-\d+\b|\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b"
-)
-_URL = re.compile(r"\bhttps?://\S+")
-_WORD = re.compile(r"[^\s`'\"()<>\[\]{},;]+")
-_GAPS = re.compile(r"[ \t]{2,}")
-_EMPTY_MARKS = re.compile(r"``|''|\"\"|\(\s*\)|\[\s*\]")
-
-
 def change_query(
     pull: PullRequest,
     variant: QueryVariant = DEFAULT_VARIANT,
@@ -202,58 +151,13 @@ def change_query(
         else pull.description.strip()
     )
     title = clean_title(pull.title) if rules.cleans_descriptions else pull.title.strip()
-    return Query(variant, _VARIANTS[variant](pull, title, description))
+    return Query(variant, description if variant == "description_only" else f"{title}\n\n{description}".strip())
 
 
 def repository_templates(pulls: Iterable[PullRequest]) -> Mapping[str, frozenset[str]]:
     """Return the template lines of each repository's descriptions."""
     descriptions = grouped((pull.repo, pull.description) for pull in pulls)
     return {repo: template_lines(texts) for repo, texts in descriptions.items()}
-
-
-def _both(_: PullRequest, title: str, description: str) -> str:
-    return f"{title}\n\n{description}".strip()
-
-
-def _scrubbed(pull: PullRequest, title: str, description: str) -> str:
-    # The place in front of a title names the changed folder: words of the title among the paths find .96 of random
-    # choices (150 changes of tailscale).
-    title = _WHERE.sub("", title, count=1)
-    text = _REFERENCE.sub("", _URL.sub("", f"{title.strip()}\n\n{description}"))
-    named = _FileNames(pull)
-    text = _WORD.sub(lambda word: "" if named.contains(word.group()) else word.group(), text)
-    text = _GAPS.sub(" ", _EMPTY_MARKS.sub("", text))
-    return "\n".join(line.rstrip() for line in text.split("\n")).strip()
-
-
-class _FileNames:
-    """Words that name a file: with a suffix of source files or of a changed file, or a changed path."""
-
-    def __init__(self, pull: PullRequest) -> None:
-        paths = [PurePosixPath(path) for file in pull.files for path in (file.path, file.old_path) if path]
-        self._suffixes = {path.suffix.lower() for path in paths if path.suffix}
-        self._suffixes |= {language.suffix for language in languages().values()}
-        self._names = {path.name for path in paths}
-        self._parts = {str(part) for path in paths for part in (path, *path.parents)}
-
-    def contains(self, word: str) -> bool:
-        """Return whether a word names a file, or a folder with a slash in it."""
-        # Markdown and punctuation around a path are no part of its name.
-        bare = word.strip(":*_!?").removeprefix("./").rstrip(":./!?")
-        path = PurePosixPath(bare)
-        return (
-            bare in self._names
-            or path.suffix.lower() in self._suffixes
-            or ("/" in bare and any(known == bare or known.endswith(f"/{bare}") for known in self._parts))
-        )
-
-
-_VARIANTS: Final[Mapping[QueryVariant, Callable[[PullRequest, str, str], str]]] = {
-    "title_and_description": _both,
-    "title_only": lambda _pull, title, _: title,
-    "description_only": lambda _pull, _, description: description,
-    "scrubbed": _scrubbed,
-}
 
 
 # The paper's bounds, counted on the rendered patch. The release counts something else: 220 of its 1,161 patches have
@@ -302,30 +206,16 @@ _OWN: Final[_Filters] = {
     ),
 }
 FILTERS: Final[_Filters] = {**_LENGTH, **_DESCRIBED, **_OWN}
-"""Filters by name, in the order of their counts; each returns whether a change fails it."""
+"""Filters by name; each returns whether a change fails it."""
 
 NEAR_DUPLICATE_FILTER: Final = "near_duplicate"
 
 
-class FilterCounts(Row):
-    """Numbers of one repository's changes that one filter rejects or passes.
-
-    ``failing`` fail it, ``only`` fail no other filter, and ``left`` pass it and all filters before it.
-    """
-
-    repository: str
-    filter: str
-    failing: int
-    only: int
-    left: int
-
-
 class FilterResult(Row):
-    """Accepted changes, newest first in each repository; rejected ones with reasons; counts by filter."""
+    """Accepted changes, newest first in each repository; rejected ones with reasons."""
 
     pulls: tuple[PullRequest, ...]
     rejected: tuple[RejectedChange, ...]
-    yields: tuple[FilterCounts, ...]
 
 
 def reject_reasons(pull: PullRequest, profile: Profile, template: Collection[str] = NO_TEMPLATE) -> tuple[str, ...]:
@@ -339,12 +229,8 @@ def reject_reasons(pull: PullRequest, profile: Profile, template: Collection[str
         render_patch(pull, include_generated=efcb_profile(profile).shows_generated_files),
         template,
     )
-    return tuple(name for name in filter_names(profile) if FILTERS[name](facts))
-
-
-def filter_names(profile: Profile) -> tuple[str, ...]:
-    """Return the names of a profile's filters, in the order of their counts."""
-    return (*FILTERS,) if efcb_profile(profile).additional_filters else (*_LENGTH, *_DESCRIBED)
+    filters = FILTERS if efcb_profile(profile).additional_filters else {**_LENGTH, **_DESCRIBED}
+    return tuple(name for name, fails in filters.items() if fails(facts))
 
 
 def filter_changes(pulls: Iterable[PullRequest], profile: Profile) -> FilterResult:
@@ -356,9 +242,7 @@ def filter_changes(pulls: Iterable[PullRequest], profile: Profile) -> FilterResu
     known = _unique_changes(pulls)
     form = repository_templates(known)
     reasons = {pull.key: reject_reasons(pull, profile, form[pull.repo]) for pull in known}
-    names = filter_names(profile)
     if efcb_profile(profile).additional_filters:
-        names = (*names, NEAR_DUPLICATE_FILTER)
         # Among accepted changes alone: a bot's bump that comes first must not cost the change of a person that looks
         # alike.
         passing = [pull for pull in known if not reasons[pull.key]]
@@ -370,7 +254,6 @@ def filter_changes(pulls: Iterable[PullRequest], profile: Profile) -> FilterResu
             for pull in known
             for reason in reasons[pull.key]
         ),
-        yields=tuple(_filter_counts(known, reasons, names)),
     )
 
 
@@ -394,17 +277,3 @@ def _unique_changes(pulls: Iterable[PullRequest]) -> list[PullRequest]:
             raise DataError(f"{pull.repo} {pull.merge_sha}: the change occurs twice, with differences")
     newest = sorted(known.values(), key=lambda pull: pull.merge_order, reverse=True)
     return sorted(newest, key=lambda pull: pull.repo)
-
-
-def _filter_counts(
-    pulls: Sequence[PullRequest], reasons: Mapping[tuple[str, str], tuple[str, ...]], names: Sequence[str]
-) -> Iterable[FilterCounts]:
-    by_repository = grouped((pull.repo, reasons[pull.key]) for pull in pulls)
-    for repository, failed in sorted(by_repository.items()):
-        failing = Counter(name for entry in failed for name in entry)
-        only = Counter(entry[0] for entry in failed if len(entry) == 1)
-        first = Counter(entry[0] for entry in failed if entry)
-        left = len(failed)
-        for name in names:
-            left -= first[name]
-            yield FilterCounts(repository=repository, filter=name, failing=failing[name], only=only[name], left=left)

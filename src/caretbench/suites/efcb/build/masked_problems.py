@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import groupby
-from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pydantic import Field
 from rapidfuzz import fuzz, process
@@ -23,7 +23,7 @@ from rapidfuzz import fuzz, process
 from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.errors import DataError
-from caretbench.problem import ContextFile, CriterionCheck, Label, NoSplice, Problem, Profile, Question, Row
+from caretbench.problem import ContextFile, CriterionCheck, Label, NoSplice, Problem, Profile, Question
 from caretbench.suites.efcb.build.changes import (
     RejectedChange,
     change_provenance,
@@ -251,53 +251,52 @@ class MaskOptions(EfcbOptions):
     tiers: tuple[MaskTier, ...] = ("added", "changed")
 
 
-class MaskedItem(Row):
-    """One patch with hidden lines: ``query`` and ``patch`` are shown, ``answer`` is the reference."""
-
-    pull: PullRequest
-    tier: MaskedTier
-    rendered: RenderedPatch
-    query: str
-    hidden_lines: int
-    patch: str
-    answer: str
-    labels: Mapping[str, Label]
-    options: MaskOptions
-
-
-def masked_items(
+def masked_problems(
     pulls: Iterable[PullRequest], options: MaskOptions, templates: Mapping[str, Collection[str]] = NO_TEMPLATES
-) -> tuple[list[MaskedItem], list[RejectedChange]]:
-    """Return at most one item for each tier and change, by repository, newest first; and rejected changes.
+) -> tuple[list[Problem], list[RejectedChange]]:
+    """Return at most one problem for each tier and change, by repository, newest first; and rejected changes.
 
-    The window of a change depends only on the seed and the change. ``templates`` are those of
-    :func:`~caretbench.suites.efcb.build.changes.repository_templates`.
+    The reference is the hidden lines (``paper``: the whole patch). The window of a change depends only on the seed and
+    the change. ``templates`` are those of :func:`~caretbench.suites.efcb.build.changes.repository_templates`.
     """
-    items: list[MaskedItem] = []
+    problems: list[Problem] = []
     rejected: list[RejectedChange] = []
-    makers: dict[MaskedTier, Callable[[PullRequest, RenderedPatch, str], MaskedItem | str]]
-    if options.rules.asks_whole_patch:
-        makers = {WHOLE_PATCH_TIER: partial(_make_released_item, options=options)}
-    else:
-        makers = {tier: partial(_make_item, tier=tier, options=options) for tier in options.tiers}
+    tiers: tuple[MaskedTier, ...] = (WHOLE_PATCH_TIER,) if options.rules.asks_whole_patch else options.tiers
     newest = sorted(pulls, key=lambda pull: pull.merge_order, reverse=True)
     for pull in sorted(newest, key=lambda pull: pull.repo):
         rendered = render_patch(pull, include_generated=options.rules.shows_generated_files)
         text = change_query(pull, profile=options.profile, template=templates.get(pull.repo, NO_TEMPLATE)).text
-        for tier, make in makers.items():
-            made = make(pull, rendered, text)
-            if isinstance(made, MaskedItem):
-                items.append(made)
+        for tier in tiers:
+            hidden = _hidden_lines(pull, rendered, text, tier, options)
+            if isinstance(hidden, str):
+                rejected.append(RejectedChange.from_pull_request(pull, MASKED_TASK, hidden, tier))
             else:
-                rejected.append(RejectedChange.from_pull_request(pull, MASKED_TASK, made, tier))
-    return items, rejected
+                problems.append(_problem(pull, rendered, text, tier, hidden, options))
+    return problems, rejected
 
 
-def _make_item(
-    pull: PullRequest, rendered: RenderedPatch, text: str, tier: MaskTier, options: MaskOptions
-) -> MaskedItem | str:
+class _HiddenLines(NamedTuple):
+    """Hidden lines of a patch: their number, what is shown, the right answer, and labels."""
+
+    number: int
+    patch: str
+    answer: str
+    labels: Mapping[str, Label]
+
+
+def _hidden_lines(
+    pull: PullRequest, rendered: RenderedPatch, text: str, tier: MaskedTier, options: MaskOptions
+) -> _HiddenLines | str:
     if MASK_PLACEHOLDER in rendered.text:
         return "holds_a_mask"
+    if tier in get_args(MaskTier):
+        return _hidden_window(pull, rendered, text, cast("MaskTier", tier), options)
+    return _hidden_as_released(pull, rendered, options)
+
+
+def _hidden_window(
+    pull: PullRequest, rendered: RenderedPatch, text: str, tier: MaskTier, options: MaskOptions
+) -> _HiddenLines | str:
     windows = find_windows(rendered, tier, text, options.lines)
     if isinstance(windows, str):
         return windows
@@ -307,22 +306,13 @@ def _make_item(
     hunks = file.hunks.split("\n")
     hunks[window.start : window.stop] = [MASK_PLACEHOLDER] * len(window.text)
     shown = rendered.replace_hunks(window.file, "\n".join(hunks))
-    return MaskedItem(
-        pull=pull,
-        tier=tier,
-        rendered=rendered,
-        query=text,
-        hidden_lines=len(window.text),
-        patch=shown.text,
-        answer="\n".join(window.text),
-        labels={
-            "mask_path": file.path,
-            "mask_language": file_language(file.path),
-            "deleted_twin": round(window.removed_similarity, 4),
-            "repeated_lines": float(_count_repeated_lines(shown, window)),
-        },
-        options=options,
-    )
+    labels: dict[str, Label] = {
+        "mask_path": file.path,
+        "mask_language": file_language(file.path),
+        "deleted_twin": round(window.removed_similarity, 4),
+        "repeated_lines": float(_count_repeated_lines(shown, window)),
+    }
+    return _HiddenLines(len(window.text), shown.text, "\n".join(window.text), labels)
 
 
 def _count_repeated_lines(shown: RenderedPatch, window: MaskWindow) -> int:
@@ -337,12 +327,8 @@ def _count_repeated_lines(shown: RenderedPatch, window: MaskWindow) -> int:
 _PAPER_LINES: Final = 5
 
 
-def _make_released_item(
-    pull: PullRequest, rendered: RenderedPatch, text: str, options: MaskOptions
-) -> MaskedItem | str:
+def _hidden_as_released(pull: PullRequest, rendered: RenderedPatch, options: MaskOptions) -> _HiddenLines | str:
     lines = rendered.text.split("\n")[:-1]
-    if MASK_PLACEHOLDER in rendered.text:
-        return "holds_a_mask"
     if len(lines) <= _PAPER_LINES:
         return "too_short"
     start = seeded_random(options.seed, f"{MASKED_TASK} paper", cluster_id(pull)).randrange(
@@ -351,17 +337,9 @@ def _make_released_item(
     # Headers and removed lines may be hidden, as in the release: 30 % of its masks contain a hunk header, 12 % a file
     # name or a separator.
     shown = [*lines[:start], *[MASK_PLACEHOLDER] * _PAPER_LINES, *lines[start + _PAPER_LINES :]]
-    return MaskedItem(
-        pull=pull,
-        tier=WHOLE_PATCH_TIER,
-        rendered=rendered,
-        query=text,
-        hidden_lines=_PAPER_LINES,
-        patch="\n".join((*shown, "")),
-        answer=rendered.text,
-        labels={"masked_kinds": sorted(set(_line_kinds(rendered, start, start + _PAPER_LINES))), "whole_patch": "yes"},
-        options=options,
-    )
+    kinds = sorted(set(_line_kinds(rendered, start, start + _PAPER_LINES)))
+    labels: dict[str, Label] = {"masked_kinds": kinds, "whole_patch": "yes"}
+    return _HiddenLines(_PAPER_LINES, "\n".join((*shown, "")), rendered.text, labels)
 
 
 _KINDS: Final = {"+": "added", "-": "removed", "@": "header", "\\": "remark"}
@@ -381,25 +359,25 @@ def _line_kinds(rendered: RenderedPatch, start: int, stop: int) -> Iterator[str]
         position += len(kinds)
 
 
-def masked_problem(item: MaskedItem) -> Problem:
-    """Return the item as a problem; its reference is the hidden lines (``paper``: the whole patch)."""
-    pull = item.pull
+def _problem(
+    pull: PullRequest, rendered: RenderedPatch, text: str, tier: MaskedTier, hidden: _HiddenLines, options: MaskOptions
+) -> Problem:
     ask = (
         whole_patch_request()
-        if item.tier == WHOLE_PATCH_TIER
-        else _REQUEST.format(hidden=item.hidden_lines, mark=MASK_PLACEHOLDER)
+        if tier == WHOLE_PATCH_TIER
+        else _REQUEST.format(hidden=hidden.number, mark=MASK_PLACEHOLDER)
     )
     return Problem(
-        id=problem_id(MASKED_TASK, item.tier, pull.repo, pull.merge_sha, item.options.configuration_hash),
+        id=problem_id(MASKED_TASK, tier, pull.repo, pull.merge_sha, options.configuration_hash),
         suite=SUITE_NAME,
-        shown=Question(text=ask + item.query, context=(ContextFile(path=PATCH_FILE, text=item.patch),)),
+        shown=Question(text=ask + text, context=(ContextFile(path=PATCH_FILE, text=hidden.patch),)),
         splice=NoSplice(),
-        reference=item.answer,
+        reference=hidden.answer,
         checks=(CriterionCheck(name=CRITERION_NAME, maximum=MAX_JUDGED_SCORE),),
         labels={
-            **common_labels(pull, item.rendered, MASKED_TASK, item.tier),
-            "masked_lines": float(item.hidden_lines),
-            **item.labels,
+            **common_labels(pull, rendered, MASKED_TASK, tier),
+            "masked_lines": float(hidden.number),
+            **hidden.labels,
         },
         cluster=cluster_id(pull),
         provenance=change_provenance(pull),

@@ -11,8 +11,7 @@ from caretbench.build.sources.changes import automated_changes, descriptions, na
 from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.build.sources.repository import RepositoryFacts
-from caretbench.problem import ContextFile, NoSplice, Problem, Question, Row
-from caretbench.suites.efcb.build import masked_problems
+from caretbench.problem import ContextFile, NoSplice, Problem, Question
 from caretbench.suites.efcb.build.build_folder import EfcbManifest
 from caretbench.suites.efcb.build.changes import (
     FilterResult,
@@ -30,36 +29,26 @@ from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
 from caretbench.suites.efcb.build.choices.version_texts import TextSource
 from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, no_file_reader
 from caretbench.suites.efcb.build.leak_report import leak_report
-from caretbench.suites.efcb.build.masked_problems import NO_TEMPLATES
+from caretbench.suites.efcb.build.masked_problems import NO_TEMPLATES, MaskOptions, masked_problems
 from caretbench.suites.efcb.build.options import ChoiceOptions, EasyOptions, EfcbOptions
 from caretbench.suites.efcb.built_folder import Leak
 from caretbench.suites.efcb.descriptions import DESCRIPTION_INSTRUCTION, DESCRIPTION_TASKS, JUDGE_CRITERIA, Task
 from caretbench.suites.efcb.masked_answers import PATCH_FILE
-from caretbench.suites.efcb.patches import RenderedPatch
 from caretbench.suites.efcb.problem_metadata import EASY_TASK, HARD_TASK, MASKED_TASK, SUITE_NAME, TASKS, problem_id
 from caretbench.versions import versions
 
 
-class ReverseItem(Row):
-    """One patch and its author's text; ``body`` is cleaned, or raw under the ``paper`` profile."""
+def reverse_problems(
+    pulls: Iterable[PullRequest],
+    task: Task,
+    options: EfcbOptions,
+    templates: Mapping[str, Collection[str]] = NO_TEMPLATES,
+) -> tuple[list[Problem], list[RejectedChange]]:
+    """Return one problem of a task for each change, by repository, newest first; and rejected changes.
 
-    pull: PullRequest
-    rendered: RenderedPatch
-    title: str
-    body: str
-    options: EfcbOptions
-
-    @property
-    def reference(self) -> str:
-        """Title and description in the requested form."""
-        return f"Title: {self.title}\n\nBody: {self.body}"
-
-
-def reverse_items(
-    pulls: Iterable[PullRequest], options: EfcbOptions, templates: Mapping[str, Collection[str]] = NO_TEMPLATES
-) -> tuple[list[ReverseItem], list[RejectedChange]]:
-    """Return one item for each change, by repository, newest first; and rejected changes."""
-    items: list[ReverseItem] = []
+    The reference is the author's text: cleaned, or raw under the ``paper`` profile. ``released`` has the original.
+    """
+    problems: list[Problem] = []
     rejected: list[RejectedChange] = []
     newest = sorted(pulls, key=lambda pull: pull.merge_order, reverse=True)
     for pull in sorted(newest, key=lambda pull: pull.repo):
@@ -68,28 +57,24 @@ def reverse_items(
         title = " ".join(pull.title.split())
         missing = {"no_patch": rendered.files, "no_title": title, "no_description": body}
         reason = next((reason for reason, there in missing.items() if not there), None)
-        if reason is None:
-            items.append(ReverseItem(pull=pull, rendered=rendered, title=title, body=body, options=options))
-        else:
-            rejected += [RejectedChange.from_pull_request(pull, task, reason) for task in DESCRIPTION_TASKS]
-    return items, rejected
-
-
-def reverse_problem(item: ReverseItem, task: Task) -> Problem:
-    """Return the item as a problem of one of the two tasks; ``released`` has the original texts."""
-    pull = item.pull
-    return Problem(
-        id=problem_id(task, "", pull.repo, pull.merge_sha, item.options.configuration_hash),
-        suite=SUITE_NAME,
-        shown=Question(text=DESCRIPTION_INSTRUCTION, context=(ContextFile(path=PATCH_FILE, text=item.rendered.text),)),
-        splice=NoSplice(),
-        reference=item.reference,
-        checks=(JUDGE_CRITERIA[task],),
-        labels=common_labels(pull, item.rendered, task, ""),
-        cluster=cluster_id(pull),
-        provenance=change_provenance(pull),
-        released={"title": pull.title, "description": pull.description},
-    )
+        if reason is not None:
+            rejected.append(RejectedChange.from_pull_request(pull, task, reason))
+            continue
+        shown = ContextFile(path=PATCH_FILE, text=rendered.text)
+        problem = Problem(
+            id=problem_id(task, "", pull.repo, pull.merge_sha, options.configuration_hash),
+            suite=SUITE_NAME,
+            shown=Question(text=DESCRIPTION_INSTRUCTION, context=(shown,)),
+            splice=NoSplice(),
+            reference=f"Title: {title}\n\nBody: {body}",
+            checks=(JUDGE_CRITERIA[task],),
+            labels=common_labels(pull, rendered, task, ""),
+            cluster=cluster_id(pull),
+            provenance=change_provenance(pull),
+            released={"title": pull.title, "description": pull.description},
+        )
+        problems.append(problem)
+    return problems, rejected
 
 
 ProgressCallback = Callable[[str, int, int | None], None]
@@ -137,8 +122,8 @@ class BuiltProblems(NamedTuple):
                 "repositories": tuple(repositories),
                 "changes": _count_names(pull.repo for pull in pulls),
                 "accepted": _count_names(pull.repo for pull in self.filter_result.pulls),
-                "yields": self.filter_result.yields,
                 "problems": _count_names(map(task_and_tier, self.problems)),
+                "rejected": _count_names(f"{one.task} {one.tier}".strip() + f": {one.reason}" for one in self.rejected),
                 "skipped": dict(skipped),
                 "versions": versions() | _RULES,
             }
@@ -219,11 +204,8 @@ def _build_task(
         swapped, refused = gmcq_hard.hard_questions(pulls, hard, form, readers=readers, texts=texts, examined=examined)
         return [problem for item in swapped for problem in choice_problems(item, hard)], refused
     if task == MASKED_TASK:
-        masked, refused = masked_problems.masked_items(pulls, masked_problems.MaskOptions.model_validate(common), form)
-        return [masked_problems.masked_problem(item) for item in masked], refused
-    described, refused = reverse_items(pulls, options, form)
-    wanted = next(entry for entry in DESCRIPTION_TASKS if entry == task)
-    return [reverse_problem(item, wanted) for item in described], [one for one in refused if one.task == task]
+        return masked_problems(pulls, MaskOptions.model_validate(common), form)
+    return reverse_problems(pulls, next(entry for entry in DESCRIPTION_TASKS if entry == task), options, form)
 
 
 def _count_names(names: Iterator[str]) -> dict[str, int]:

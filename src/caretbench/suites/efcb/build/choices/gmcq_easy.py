@@ -45,7 +45,7 @@ from caretbench.suites.efcb.choices import (
     balanced_positions,
     insert_choice,
 )
-from caretbench.suites.efcb.lexical_similarity import PatchCorpus, Scorer, Scores, title_path_overlap
+from caretbench.suites.efcb.lexical_similarity import PatchCorpus, Scorer, Scores
 from caretbench.suites.efcb.problem_metadata import EasyTier, efcb_profile, main_language, seeded_random
 
 # Costs of a block against its window of 2 × 1,250 changes are 5.6 MB; those of all pairs of tailscale's 11,116 would be
@@ -298,38 +298,25 @@ class _SetSearch:
 
 SetRanks = tuple[tuple[int, ...], ...]
 """Rank of the correct choice by each scorer, in each of the four questions of a set."""
-# Number of scorers that are balanced: those of the whole text.
-_BALANCED_SCORERS: Final = 2
 
 
 def lexical_ranks(pool: CandidatePool, texts: Sequence[str], choice_set: ChoiceSet) -> SetRanks:
-    """Return the number of choices ahead of the correct one, for each member of a set and each scorer.
-
-    Scorers are TF-IDF and BM25 of the whole text, TF-IDF of its first line, and words of that line among the paths.
-    """
+    """Return the number of choices ahead of the correct one by TF-IDF and by BM25, for each member of a set."""
     ranks = []
     for index in choice_set:
-        title = texts[index].partition("\n")[0]
-        scores = (pool.corpus.tfidf(texts[index]), pool.corpus.bm25(texts[index]), pool.corpus.tfidf(title))
-        overlap = {
-            other: title_path_overlap(title, [file.title for file in pool.rendered[other].files])
-            for other in choice_set
-        }
-        ahead = [sum(bool(values[other] > values[index]) for other in choice_set) for values in (*scores, overlap)]
-        ranks.append(tuple(ahead))
+        scores = (pool.corpus.tfidf(texts[index]), pool.corpus.bm25(texts[index]))
+        ranks.append(tuple(sum(bool(values[other] > values[index]) for other in choice_set) for values in scores))
     return tuple(ranks)
 
 
 def balance_sets(sets: Sequence[ChoiceSet], ranks_of: Callable[[ChoiceSet], SetRanks]) -> list[ChoiceSet]:
     """Return the sets without those that make a rank too frequent, worst first.
 
-    Ranks by TF-IDF and BM25 of the whole text count; a quarter plus one standard error is allowed.
+    A quarter plus one standard error is allowed.
     """
     kept = {choice_set: ranks_of(choice_set) for choice_set in sorted(sets)}
     while kept:
-        loads = Counter(
-            entry for ranks in kept.values() for vector in ranks for entry in enumerate(vector[:_BALANCED_SCORERS])
-        )
+        loads = Counter(entry for ranks in kept.values() for vector in ranks for entry in enumerate(vector))
         share = float(len(kept))  # a quarter of four questions each
         # Exactly equal ranks would cost most of a small tier; one standard error is a third of what the leak report
         # allows.
@@ -341,11 +328,7 @@ def balance_sets(sets: Sequence[ChoiceSet], ranks_of: Callable[[ChoiceSet], SetR
         worst = max(
             kept,
             key=lambda choice_set: (
-                sum(
-                    excess.get(entry, 0.0)
-                    for vector in kept[choice_set]
-                    for entry in enumerate(vector[:_BALANCED_SCORERS])
-                ),
+                sum(excess.get(entry, 0.0) for vector in kept[choice_set] for entry in enumerate(vector)),
                 choice_set,
             ),
         )
