@@ -143,7 +143,7 @@ class C3BenchSuite(Suite):
     def result_charts(
         self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
     ) -> tuple[SuiteChart, ...]:
-        """Return Figures 6, 11 and 12 in form."""
+        """Return Figures 6 and 11 in form."""
         return result_charts(results, problems, seed)
 
     def published_tables(self, results: Sequence[Table]) -> tuple[Table, ...]:

@@ -16,9 +16,6 @@ MAX_STANDARD_ERRORS: Final = 3.0
 LeakKind = Literal["limit", "floor"]
 
 
-AttackFamily = Literal["shape", "text"]
-
-
 class Leak(Row):
     """The accuracy of one attack in one tier of one task; an exceeded ``limit`` fails the build.
 
@@ -31,7 +28,6 @@ class Leak(Row):
     query: str = ""
     attack: str
     kind: LeakKind
-    family: AttackFamily = "shape"
     problems: int
     accuracy: float
     chance: float

@@ -111,7 +111,7 @@ def test_verdicts_about_changed_sources_are_not_used_again(
     text = (source / "readings.py").read_text()
     (source / "readings.py").write_text("def lonely():\n    return 1\n")
     with monkeypatch.context() as patched:
-        patched.setattr(build, "variant_stage", _fails)
+        patched.setattr(build, "examined_contexts", _fails)
         with pytest.raises(DataError, match="no variant"):
             api.build_problems("c3bench", [str(source)], folder, **OPTIONS)
     assert files_of(folder).items() >= finished.items(), "a build that fails leaves the finished one"

@@ -10,8 +10,8 @@ from functools import cache
 import pytest
 
 from caretbench.problem import Provenance
-from caretbench.suites.c3bench.build.build_folder import ImplementationContext, SourceText
-from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
+from caretbench.suites.c3bench.build.build_folder import ImplementationContext
+from caretbench.suites.c3bench.build.checked_functions import CheckedFunction, SourceText
 from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE, LINES, implementation_middles
 from caretbench.suites.c3bench.build.scale_middles import chosen_middles, rejects_wrong_answers, scale_candidates
 from caretbench.suites.c3bench.implementations.rewrite import equivalent_contexts
@@ -60,9 +60,9 @@ def test_middles_do_not_overlap_and_are_units() -> None:
     spans = sorted((one.start, one.end) for one in found)
     assert all(first[1] <= second[0] for first, second in itertools.pairwise(spans))
     for one in found:
-        assert one.original == TEXT[one.start : one.end]
-        assert one.prefix + one.original + one.suffix == TEXT
-        assert one.extraction == "node" or 3 <= one.original.count("\n") <= 5
+        assert one.code.reference == TEXT[one.start : one.end]
+        assert one.code.source(one.code.reference) == TEXT
+        assert one.extraction == "node" or 3 <= one.code.reference.count("\n") <= 5
     assert {one.reason for one in rejects} <= {"long", "no_unit", "not_needed"}
 
 

@@ -136,7 +136,7 @@ def test_the_effect_of_the_instruction_is_a_table_and_a_chart() -> None:
     assert [line[0] for line in main.rows] == ["m", "m, instruction none"]
     titles = [chart.title for chart in result_charts(frame, PROBLEMS, 0)]
     assert [title.partition("(")[2] for title in titles] == [
-        "Figure 6, in form)", "Figure 11, in form)", "Figure 12, in form)",
+        "Figure 6, in form)", "Figure 11, in form)",
     ]  # fmt: skip
 
 

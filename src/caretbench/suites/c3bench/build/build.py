@@ -34,27 +34,13 @@ from caretbench.suites.c3bench.build.implementation_contexts import examined_con
 from caretbench.suites.c3bench.build.problem_building import implementation_problems, scale_problem, variant_problems
 from caretbench.suites.c3bench.build.scale_middles import chosen_middles, scale_candidates
 from caretbench.suites.c3bench.build.sources import read_sources
-from caretbench.suites.c3bench.build.variants.code_context import (
-    CodeContext,
-    ExaminedVariant,
-    OtherImplementation,
-    function_context,
-)
+from caretbench.suites.c3bench.build.variants.code_context import CodeContext, ExaminedVariant
 from caretbench.suites.c3bench.build.variants.examination import examine, verdict_counts
 from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, GENERATOR_ROLE, generate_variants
 from caretbench.suites.c3bench.build.variants.written_variants import read_variants
 from caretbench.suites.suite_types import BuildResult, ProblemGate
 from caretbench.suites.validity import Validity
 from caretbench.versions import versions
-
-
-class VariantStage(NamedTuple):
-    """Problems of variants, all variants with their verdicts, rejects, and counts by author and verdict."""
-
-    problems: tuple[Problem, ...] = ()
-    rows: tuple[ExaminedVariant, ...] = ()
-    rejects: tuple[Reject, ...] = ()
-    counts: Mapping[str, JsonValue] = {}
 
 
 def read_material(options: C3BuildOptions) -> BuildMaterial:
@@ -99,55 +85,6 @@ def material_hash(material: BuildMaterial, options: C3BuildOptions) -> str:
     return sha256_text(material.hash, *texts)
 
 
-def variant_stage(
-    contexts: Sequence[ImplementationContext],
-    options: C3BuildOptions,
-    executor: Executor,
-    models: BuildModels,
-    progress: Progress,
-) -> VariantStage:
-    """Return the problems of variants: of the files, and of the generators for the contexts of the build.
-
-    Raises:
-        DataError: a file of variants cannot be read.
-        AnswersMissingError: a model did not answer.
-    """
-    # Most builds have neither; nothing of this stage is paid or run for them.
-    if not options.variants and GENERATOR_ROLE not in models.roles:
-        return VariantStage()
-    chosen: list[ImplementationContext] = []
-    if GENERATOR_ROLE in models.roles:
-        chosen = balanced_choice(contexts, options.max_generated, lambda one: one.place, (), options.seed)
-    files = [Path(name) for name in options.variants]
-    built = build_variants([_code_context(one) for one in chosen], files, executor, models, progress)
-    for line in (*built.unreadable, *built.refused):
-        progress.note(line)
-    rejects = [_unreadable(line) for line in built.unreadable]
-    rejects += [
-        Reject(stage="variant", place=f"{row.context}/{row.name}", reason=row.verdict, detail=row.detail)
-        for row in built.rows
-        if row.verdict != "kept"
-    ]
-    extraction = {one.place: one.extraction for one in contexts}
-    problems = tuple(
-        one.model_copy(update={"labels": {**one.labels, "extraction": extraction[one.overlap_group]}})
-        if one.overlap_group in extraction
-        else one
-        for one in built.problems
-    )
-    return VariantStage(problems, built.rows, tuple(rejects), built.numbers)
-
-
-def _code_context(one: ImplementationContext) -> CodeContext:
-    others = tuple(OtherImplementation(each.rewrite, each.text, each.rule) for each in one.equivalents)
-    return function_context(one.function, one.start, one.end, others)
-
-
-def _unreadable(line: str) -> Reject:
-    place, _, detail = line.partition(": ")
-    return Reject(stage="source", place=place, reason="malformed", detail=detail)
-
-
 def without_rejected(
     reviewed: Path | None, problems: Sequence[Problem], progress: Progress
 ) -> tuple[list[Problem], list[Reject]]:
@@ -168,15 +105,15 @@ def without_rejected(
 
 
 class VariantBuild(NamedTuple):
-    """Problems of kept variants, and the verdicts on all.
+    """Problems of kept variants, the verdicts on all, and rejects.
 
-    ``unreadable`` has a line for each malformed row of a file, ``refused`` for each written variant that is not kept.
+    ``notes`` has a line for each malformed row of a file, and for each written variant that is not kept.
     """
 
-    problems: tuple[Problem, ...]
-    rows: tuple[ExaminedVariant, ...]
-    unreadable: tuple[str, ...]
-    refused: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+    rows: tuple[ExaminedVariant, ...] = ()
+    rejects: tuple[Reject, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def numbers(self) -> Mapping[str, JsonValue]:
@@ -218,14 +155,21 @@ def build_variants(
     progress("variants", 0, len(variants))
     examined = examine([*by_id.values()], variants, executor, models)
     progress("variants", len(variants), len(variants))
+    rows = (*examined.rows, *malformed)
+    rejects = [Reject(stage="source", place=place, reason="malformed", detail=detail)
+               for place, _, detail in (line.partition(": ") for line in faults)]  # fmt: skip
+    rejects += [
+        Reject(stage="variant", place=f"{row.context}/{row.name}", reason=row.verdict, detail=row.detail)
+        for row in rows
+        if row.verdict != "kept"
+    ]
     refused = [
         f"{row.place}: {row.context}, {row.name}: {row.verdict}: {row.detail}"
         for row in examined.rows
         if row.origin == "hand" and row.verdict != "kept"
     ]
-    return VariantBuild(
-        tuple(variant_problems(by_id, examined.kept)), (*examined.rows, *malformed), tuple(faults), tuple(refused)
-    )
+    problems = tuple(variant_problems(by_id, examined.kept))
+    return VariantBuild(problems, rows, tuple(rejects), (*faults, *refused))
 
 
 GateOpener = Callable[[Callable[[], Dispatcher], Callable[[int], None]], ProblemGate]
@@ -271,9 +215,9 @@ class _Build:
         material = self._distinct(material)
         self.yields |= {"functions": len(material.functions), "files": len(material.files)}
         contexts = self._contexts(material)
-        variants = variant_stage(contexts, self.options, self.executor.programs, self.models, self.progress)
+        variants = self._variants(contexts)
         self.rejects += variants.rejects
-        implementations = [problem for one in contexts for problem in context_problems(one)]
+        implementations = [problem for one in contexts for problem in implementation_problems(one)]
         implementations += variants.problems
         scale = self._scale_problems(material)
         validity = self._validity([*implementations, *scale])
@@ -288,7 +232,7 @@ class _Build:
             yields=self.yields | {f"{task} problems": tasks[task] for task in ("icc", "scc")},
             rejected=_reject_counts(self.rejects),
             problems=dict(sorted(counts.items())),
-            variants=variants.counts,
+            variants=variants.numbers,
             versions=versions(),
         )
         self.folder.finish(manifest, problems, list(validity.values()), self.rejects, variants.rows)
@@ -323,13 +267,27 @@ class _Build:
         self.yields |= {"contexts": len(contexts), "implementations": proposed}
         self.progress("implementations", 0, proposed)
         examined = examined_contexts(
-            contexts, self.executor.programs, self.folder.trials_path,
+            contexts, self.executor.programs,
             lambda count: self.progress("implementations", count, None),
         )  # fmt: skip
         self.rejects += examined.rejects
         agreeing = sum(len(one.equivalents) for one in examined.contexts)
         self.yields |= {"contexts that agree": len(examined.contexts), "implementations that agree": agreeing}
         return examined.contexts
+
+    def _variants(self, contexts: Sequence[ImplementationContext]) -> VariantBuild:
+        """Return the problems of variants: of the files, and of the generators for the contexts of the build."""
+        options, generates = self.options, GENERATOR_ROLE in self.models.roles
+        # Most builds have neither; nothing of this stage is paid or run for them.
+        if not options.variants and not generates:
+            return VariantBuild()
+        known = [one.code for one in contexts] if generates else []
+        chosen = balanced_choice(known, options.max_generated, lambda one: one.id, (), options.seed)
+        files = [Path(name) for name in options.variants]
+        built = build_variants(chosen, files, self.executor.programs, self.models, self.progress)
+        for line in built.notes:
+            self.progress.note(line)
+        return built
 
     def _scale_problems(self, material: BuildMaterial) -> list[Problem]:
         options = self.options
@@ -388,14 +346,6 @@ class _Build:
 
 def _rewrite_or_author(problem: Problem) -> str:
     return str(problem.labels.get("rewrite") or problem.labels.get("author", ""))
-
-
-def context_problems(context: ImplementationContext) -> list[Problem]:
-    """Return the problems of a context, with the unit of its middle as a label."""
-    return [
-        problem.model_copy(update={"labels": {**problem.labels, "extraction": context.extraction}})
-        for problem in implementation_problems(context.function, context)
-    ]
 
 
 def _reject_counts(rejects: Iterable[Reject]) -> dict[str, int]:

@@ -23,9 +23,9 @@ from pydantic import Field
 
 from caretbench.files import DataError, read_document, sha256_text, write_atomically, write_document, write_rows
 from caretbench.options import Option, StringList
-from caretbench.problem import CasesCheck, Problem, ProgramCheck, Provenance, Row, StoredRow
-from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
-from caretbench.suites.c3bench.build.variants.code_context import ExaminedVariant
+from caretbench.problem import Problem, Row, StoredRow
+from caretbench.suites.c3bench.build.checked_functions import CheckedFunction, SourceText
+from caretbench.suites.c3bench.build.variants.code_context import CodeContext, ExaminedVariant, function_context
 from caretbench.suites.c3bench.implementations.rewrite import Equivalent
 from caretbench.suites.validity import Validity
 
@@ -85,26 +85,6 @@ Stage = Literal["source", "middle", "implementation", "tests", "variant", "gate"
 Extraction = Literal["node", "lines"]
 
 
-class SourceText(NamedTuple):
-    """Text of a source file, or of a program; ``id`` names it in problems, ``tests`` is hidden behind the text.
-
-    ``cases`` are the program's inputs and outputs, ``cluster`` names what it was written for; by default it is ``id``.
-    """
-
-    id: str
-    language: str
-    text: str
-    provenance: Provenance
-    tests: str = ""
-    cases: CasesCheck | None = None
-    cluster: str = ""
-
-    @property
-    def checks(self) -> tuple[ProgramCheck | CasesCheck, ...]:
-        """Check of the program; none where it has no tests."""
-        return (self.cases,) if self.cases else (ProgramCheck(),) if self.tests else ()
-
-
 class BuildMaterial(NamedTuple):
     """Functions with tests, source files, and what could not be read: one row each, with file and line."""
 
@@ -133,24 +113,9 @@ class ImplementationContext(NamedTuple):
     equivalents: tuple[Equivalent, ...]
 
     @property
-    def prefix(self) -> str:
-        """Text before the middle."""
-        return self.function.text[: self.start]
-
-    @property
-    def suffix(self) -> str:
-        """Text after the middle."""
-        return self.function.text[self.end :]
-
-    @property
-    def original(self) -> str:
-        """Implementation of the source."""
-        return self.function.text[self.start : self.end]
-
-    @property
-    def place(self) -> str:
-        """Source and span, for rejects and overlap groups."""
-        return f"{self.function.id}/{self.start}-{self.end}"
+    def code(self) -> CodeContext:
+        """Text around the middle, with all its implementations; its id is the source with the span."""
+        return function_context(self.function, self.start, self.end, self.equivalents, self.extraction)
 
 
 class Reject(Row):
@@ -197,8 +162,6 @@ class C3Folder:
         self.manifest_path: Final = path / "manifest.json"
         self.start_path: Final = path / ".build.json"
         """Options and sources of an unfinished build; hidden, and removed at its end."""
-        self.trials_path: Final = path / ".trials.jsonl"
-        """Comparisons of an unfinished build; hidden, and removed at its end."""
         self.gated_path: Final = path / ".validity.jsonl"
         """Verdicts of an unfinished build; hidden, and removed at its end."""
 
@@ -225,10 +188,9 @@ class C3Folder:
             )
         self.path.mkdir(parents=True, exist_ok=True)
         write_atomically(self.start_path, C3Manifest(options=options, material=material).model_dump_json() + "\n")
-        # Verdicts are stored by id and span. A changed source has other text at the same place.
+        # Verdicts are stored by id. A changed source has other text at the same place.
         if known is None or known.material != material:
-            for path in (self.gated_path, self.trials_path):
-                path.unlink(missing_ok=True)
+            self.gated_path.unlink(missing_ok=True)
         elif self.manifest_path.exists() and not self.gated_path.exists() and self.manifest().material == material:
             write_atomically(self.gated_path, self.validity_path.read_bytes())
 
@@ -265,7 +227,6 @@ class C3Folder:
         write_rows(self.validity_path, validity)
         write_document(self.manifest_path, manifest)
         self.start_path.unlink(missing_ok=True)
-        self.trials_path.unlink(missing_ok=True)
         self.gated_path.unlink(missing_ok=True)
         # Last: `load` takes a folder with this file for finished.
         write_rows(self.problems_path, problems)

@@ -52,6 +52,26 @@ class CheckedFunction(NamedTuple):
         return self.cases or ProgramCheck()
 
 
+class SourceText(NamedTuple):
+    """Text of a source file, or of a program; ``id`` names it in problems, ``tests`` is hidden behind the text.
+
+    ``cases`` are the program's inputs and outputs, ``cluster`` names what it was written for; by default it is ``id``.
+    """
+
+    id: str
+    language: str
+    text: str
+    provenance: Provenance
+    tests: str = ""
+    cases: CasesCheck | None = None
+    cluster: str = ""
+
+    @property
+    def checks(self) -> tuple[ProgramCheck | CasesCheck, ...]:
+        """Check of the program; none where it has no tests."""
+        return (self.cases,) if self.cases else (ProgramCheck(),) if self.tests else ()
+
+
 class _FunctionRow(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -212,27 +232,13 @@ LAYOUTS = {"HumanEval-Infilling": _HUMANEVAL, "DevBench": _DEVBENCH, "SAFIM": _S
 """Fields that tell the layouts of rows apart."""
 
 
-class ProgramRow(NamedTuple):
-    """Complete program of a row, its language, and its tests: a text with assertions, or input and output cases.
-
-    ``cluster`` names the problem that the program solves, if others solve it, too.
-    """
-
-    id: str
-    language: str
-    text: str
-    tests: str = ""
-    cases: CasesCheck | None = None
-    cluster: str = ""
-
-
 def layout_of(row: Mapping[str, Any]) -> str | None:
     """Return the name of a row's layout; None if it is none of these."""
     return next((name for name, fields in LAYOUTS.items() if fields <= row.keys()), None)
 
 
-def program_row(row: Mapping[str, Any], layout: str, default_language: str) -> ProgramRow:
-    """Return the program of a row of DevBench's or SAFIM's layout.
+def program_row(row: Mapping[str, Any], layout: str, default_language: str, provenance: Provenance) -> SourceText:
+    """Return the program of a row of DevBench's or SAFIM's layout; its id is the row's, empty if it has none.
 
     Raises:
         UsageError: a field has another type, the language is unknown, or the row has no hole.
@@ -250,13 +256,14 @@ def program_row(row: Mapping[str, Any], layout: str, default_language: str) -> P
         text = f"{before}{row['ground_truth']}{after}".replace("\r\n", "\n")
         # Its API calls, and rows that somebody wrote in its layout, may have neither a statement nor cases.
         if not row.get("unit_tests") or not isinstance(row.get("prompt"), str):
-            return ProgramRow(identity, language, text)
+            return SourceText(identity, language, text, provenance)
         [problem] = read_problems(SAFIM, iter([DataRow("unit_tests", {"split": "block", **row})]))
         cases = next(check for check in problem.checks if isinstance(check, CasesCheck))
-        return ProgramRow(identity, language, text, cases=cases, cluster=problem.cluster)
+        return SourceText(identity, language, text, provenance, cases=cases, cluster=problem.cluster)
     name = str(row.get("language") or default_language)
     text = f"{row['prefix']}{row['golden_completion']}{row['suffix']}"
-    return ProgramRow(str(row.get("id") or row.get("testcase_id") or ""), _language(name), text, row["assertions"])
+    identity = str(row.get("id") or row.get("testcase_id") or "")
+    return SourceText(identity, _language(name), text, provenance, row["assertions"])
 
 
 def _split(text: str) -> tuple[str, bool, str]:
@@ -271,20 +278,17 @@ def _language(name: str) -> str:
         raise UsageError(f"unknown language {name!r}") from None
 
 
-def case_functions(program: ProgramRow, provenance: Provenance) -> list[CheckedFunction]:
+def case_functions(program: SourceText) -> list[CheckedFunction]:
     """Return the functions of a Python program with cases: each is decided by the cases of the whole program."""
     module = python_module(program.text) if program.language == "python" and program.cases else None
     functions = (one for one in module.body if isinstance(one, ast.FunctionDef)) if module else ()
+    known = (program.provenance, program.cases, program.id, program.cluster)
     # Of two functions with one name the program has the last.
-    return [
-        CheckedFunction(
-            f"{program.id}/{name}", name, program.text, "", provenance, program.cases, program.id, program.cluster
-        )
-        for name in dict.fromkeys(one.name for one in functions)
-    ]
+    names = dict.fromkeys(one.name for one in functions)
+    return [CheckedFunction(f"{program.id}/{name}", name, program.text, "", *known) for name in names]
 
 
-def checked_function(program: ProgramRow, provenance: Provenance) -> CheckedFunction | None:
+def checked_function(program: SourceText) -> CheckedFunction | None:
     """Return the function that the assertions of a Python program call; None if they use anything else of it.
 
     The assertions become the body of a function ``check`` whose parameter has the function's name.
@@ -307,7 +311,7 @@ def checked_function(program: ProgramRow, provenance: Provenance) -> CheckedFunc
     (name,) = used
     # The parameter has the function's name, so that the assertions call what is given to `check` without a change.
     body = "\n".join(f"    {line}" if line.strip() else line for line in program.tests.strip("\n").split("\n"))
-    return CheckedFunction(program.id, name, program.text, f"def check({name}):\n{body}\n", provenance)
+    return CheckedFunction(program.id, name, program.text, f"def check({name}):\n{body}\n", program.provenance)
 
 
 def _targets(statement: ast.stmt) -> set[str]:

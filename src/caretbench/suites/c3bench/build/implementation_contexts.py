@@ -1,7 +1,7 @@
 """Contexts of ICC: middles of functions, and the trials of their equivalent implementations.
 
-Trials are style and distance, then agreement with the reference in the sandbox. Verdicts are stored one by one, so that
-an interrupted build runs no program again.
+Trials are style and distance, then agreement with the reference in the sandbox. The cache of executions has their
+outcomes, so that an interrupted build runs no program again.
 """
 
 from __future__ import annotations
@@ -10,18 +10,23 @@ import ast
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from itertools import chain
 from typing import NamedTuple
 
 from caretbench.errors import MachineError
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
-from caretbench.files import RowAppender, read_appended, sha256_text
-from caretbench.problem import Row
+from caretbench.files import sha256_text
 from caretbench.suites.base import case_fields
 from caretbench.suites.c3bench.build.build_folder import Extraction, ImplementationContext, Reject
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.hidden_facts import hidden_fact
-from caretbench.suites.c3bench.implementations.quality import agreement_fault, agreement_program, quality_reject
+from caretbench.suites.c3bench.build.variants.code_context import CodeContext
+from caretbench.suites.c3bench.implementations.quality import (
+    AgreementFault,
+    agreement_fault,
+    agreement_program,
+    quality_reject,
+)
 from caretbench.suites.c3bench.implementations.rewrite import Equivalent, EquivalentContext, equivalent_contexts
 from caretbench.syntax.parser import python_module
 
@@ -123,21 +128,8 @@ def _body_lengths(function: CheckedFunction) -> Iterator[int]:
 
 
 # A function with few distinct inputs is compared on all of them; 24 of 623 implementations had fewer than 100.
-_PASSING = ("", "few_inputs")
-"""Reasons of a comparison of a function with itself if it passes its tests."""
-
-
-class TrialVerdict(Row):
-    """Outcome of one comparison: ``reason`` is empty if the implementations agree."""
-
-    program: str
-    reason: str = ""
-    detail: str = ""
-
-    @property
-    def key(self) -> tuple[str]:
-        """Unique key of the row in its file."""
-        return (self.program,)
+_PASSING = ("few_inputs",)
+"""Faults of a comparison of a function with itself if it passes its tests."""
 
 
 class ExaminedContexts(NamedTuple):
@@ -148,10 +140,7 @@ class ExaminedContexts(NamedTuple):
 
 
 def examined_contexts(
-    contexts: Sequence[ImplementationContext],
-    executor: Executor,
-    stored: Path,
-    progress: Callable[[int], None] = lambda _count: None,
+    contexts: Sequence[ImplementationContext], executor: Executor, progress: Callable[[int], None] = lambda _count: None
 ) -> ExaminedContexts:
     """Return the contexts whose implementations are legible, distinct and equivalent; those without one are dropped.
 
@@ -160,62 +149,56 @@ def examined_contexts(
     Args:
         contexts: Contexts with implementations.
         executor: Runs the comparisons.
-        stored: File of verdicts, by which a build resumes.
         progress: Called with the number of newly decided implementations.
 
     Raises:
         MachineError: a program cannot run on this machine.
     """
     references = {one.function.id: _trial(one.function, one.function.text) for one in contexts}
-    outcomes = _verdicts(references.values(), executor, stored)
-    broken = {name: outcomes[trial.id] for name, trial in references.items()}
+    outcomes = _outcomes(references.values(), executor)
     # The function is compared with itself first: a failure there says nothing about its implementations.
-    broken = {name: verdict for name, verdict in broken.items() if verdict.reason not in _PASSING}
+    broken = {
+        name: fault
+        for name, trial in references.items()
+        if (fault := outcomes[trial.id]) is not None and fault.reason not in _PASSING
+    }
     rejects = [
-        Reject(stage="tests", place=name, reason="reference_fails", detail=verdict.detail or verdict.reason)
-        for name, verdict in broken.items()
+        Reject(stage="tests", place=name, reason="reference_fails", detail=fault.detail or fault.reason)
+        for name, fault in broken.items()
     ]
     legible = [
-        context._replace(equivalents=tuple(_legible(context, rejects)))
+        context._replace(equivalents=tuple(_legible(context.code, rejects)))
         for context in contexts
         if context.function.id not in broken
     ]
-    trials = [_variant_trial(context, one) for context in legible for one in context.equivalents]
-    verdicts = _verdicts(trials, executor, stored, progress)
+    trials = [[_trial(one.function, one.code.source(each.text)) for each in one.equivalents] for one in legible]
+    outcomes = _outcomes(chain.from_iterable(trials), executor, progress)
     kept = []
-    for context in legible:
-        agreeing = []
-        for one in context.equivalents:
-            verdict = verdicts[_variant_trial(context, one).id]
-            if not verdict.reason:
-                agreeing.append(one)
-            else:
-                rejects.append(
-                    Reject(stage="tests", place=f"{context.place}/{one.rewrite}", reason=verdict.reason,
-                           detail=verdict.detail)
-                )  # fmt: skip
+    for context, own in zip(legible, trials, strict=True):
+        faults = [outcomes[trial.id] for trial in own]
+        rejects += [
+            Reject(stage="tests", place=f"{context.code.id}/{one.rewrite}", reason=fault.reason, detail=fault.detail)
+            for one, fault in zip(context.equivalents, faults, strict=True)
+            if fault is not None
+        ]
+        agreeing = tuple(one for one, fault in zip(context.equivalents, faults, strict=True) if fault is None)
         if agreeing:
-            kept.append(context._replace(equivalents=tuple(agreeing)))
+            kept.append(context._replace(equivalents=agreeing))
     return ExaminedContexts(tuple(kept), tuple(rejects))
 
 
-def _legible(context: ImplementationContext, rejects: list[Reject]) -> Iterator[Equivalent]:
+def _legible(context: CodeContext, rejects: list[Reject]) -> Iterator[Equivalent]:
     # Each kept implementation joins the list, so that no two of a context are nearly the same.
-    others = [context.original]
-    for one in context.equivalents:
+    others = [context.reference]
+    for one in context.others:
         reason = quality_reject(context.prefix, one.text, context.suffix, others)
         if reason:
             kind, _, detail = reason.partition(": ")
-            rejects.append(
-                Reject(stage="implementation", place=f"{context.place}/{one.rewrite}", reason=kind, detail=detail)
-            )
+            place = f"{context.id}/{one.rewrite}"
+            rejects.append(Reject(stage="implementation", place=place, reason=kind, detail=detail))
         else:
             others.append(one.text)
             yield one
-
-
-def _variant_trial(context: ImplementationContext, one: Equivalent) -> ExecutionRequest:
-    return _trial(context.function, context.prefix + one.text + context.suffix)
 
 
 def _trial(function: CheckedFunction, variant: str) -> ExecutionRequest:
@@ -228,32 +211,22 @@ def _trial(function: CheckedFunction, variant: str) -> ExecutionRequest:
     return ExecutionRequest(id=key, language="python", source=source, **case_fields([function.check]))
 
 
-def _verdicts(
-    trials: Iterable[ExecutionRequest],
-    executor: Executor,
-    stored: Path,
-    progress: Callable[[int], None] = lambda _count: None,
-) -> dict[str, TrialVerdict]:
-    """Return the verdicts on trials by their ids; those that are stored do not run again."""
-    known = {row.program: row for row in read_appended(stored, TrialVerdict)}
-    requests = {one.id: one for one in trials}
-    progress(sum(key in known for key in requests))
-    with RowAppender(stored) as appender:
-        for result in executor.submit([one for key, one in requests.items() if key not in known]):
-            # A missing verdict must not become a reject: the same build on a machine with the toolchain would give
-            # another set.
-            if result.status.is_machine_fault:
-                raise MachineError(f"a comparison did not run: {result.reason or result.status}; see caretbench doctor")
-            known[result.id] = _verdict(result)
-            appender.append(known[result.id])
-            progress(1)
-    return known
+def _outcomes(
+    trials: Iterable[ExecutionRequest], executor: Executor, progress: Callable[[int], None] = lambda _count: None
+) -> dict[str, AgreementFault | None]:
+    """Return the faults of trials by their ids; None for those that agree."""
+    outcomes: dict[str, AgreementFault | None] = {}
+    for result in executor.submit({one.id: one for one in trials}.values()):
+        # A missing verdict must not become a reject: the same build on a machine with the toolchain would give another
+        # set.
+        if result.status.is_machine_fault:
+            raise MachineError(f"a comparison did not run: {result.reason or result.status}; see caretbench doctor")
+        outcomes[result.id] = _agreement_fault(result)
+        progress(1)
+    return outcomes
 
 
-def _verdict(result: ExecutionResult) -> TrialVerdict:
+def _agreement_fault(result: ExecutionResult) -> AgreementFault | None:
     if result.status is Status.PASSED:
-        return TrialVerdict(program=result.id)
-    if not result.status.is_own_failure:
-        return TrialVerdict(program=result.id, reason=result.status.value)
-    fault = agreement_fault(result)
-    return TrialVerdict(program=result.id, reason=fault.reason, detail=fault.detail)
+        return None
+    return agreement_fault(result) if result.status.is_own_failure else AgreementFault(result.status.value, "")

@@ -3,67 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from caretbench.files import sha256_text
-from caretbench.problem import Caret, Check, InlineSplice, Label, PredicateCheck, Problem
-from caretbench.suites.c3bench.build.build_folder import SourceText
-from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
+from caretbench.problem import Caret, InlineSplice, Label, PredicateCheck, Problem
+from caretbench.suites.c3bench.build.build_folder import ImplementationContext
+from caretbench.suites.c3bench.build.checked_functions import SourceText
 from caretbench.suites.c3bench.build.scale_middles import ScaleMiddle
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, Variant
 from caretbench.suites.c3bench.implementations.features import FeatureRule
-from caretbench.suites.c3bench.implementations.rewrite import Equivalent
 from caretbench.suites.c3bench.measures import FEATURES_PREDICATE, JUDGED, OTHER_VARIANT, SCALE_PREDICATE, SUITE
 from caretbench.suites.c3bench.scale.scale_types import scale_instructions
 
 TextT = TypeVar("TextT")
 
 
-class ContextWithEquivalents(Protocol):
-    """Middle of a function, by its character span, with its implementations."""
-
-    @property
-    def start(self) -> int:
-        """Position of its first character."""
-        ...
-
-    @property
-    def end(self) -> int:
-        """Position after its last character."""
-        ...
-
-    @property
-    def equivalents(self) -> tuple[Equivalent, ...]:
-        """Implementations."""
-        ...
-
-
-def implementation_problems(function: CheckedFunction, context: ContextWithEquivalents) -> list[Problem]:
+def implementation_problems(context: ImplementationContext) -> list[Problem]:
     """Return a problem for each implementation of a context; all show the same text under different instructions."""
-    prefix, suffix = function.text[: context.start], function.text[context.end :]
-    problems = []
+    code, problems = context.code, []
     for number, one in enumerate(context.equivalents):
-        # The baseline `other-variant` sees one problem at a time, in runs and in Inspect, so the answer travels with
-        # it; hidden from models.
         other = context.equivalents[(number + 1) % len(context.equivalents)]
-        identity = f"icc/{function.id}/{context.start}-{context.end}/{one.rewrite}"
-        problems.append(
-            Problem(
-                id=identity,
-                suite=SUITE,
-                shown=Caret(
-                    language="python", prefix=prefix, suffix=suffix, instruction=_chosen(one.instructions, identity)
-                ),
-                splice=InlineSplice(before=prefix, after=suffix + function.hidden_tests),
-                reference=one.text,
-                checks=(function.check, _features_check(one.rule), JUDGED),
-                labels={"task": "icc", "language": "python", "category": one.category, "rewrite": one.rewrite},
-                cluster=function.cluster or function.id,
-                overlap_group=f"{function.id}/{context.start}-{context.end}",
-                provenance=function.provenance,
-                released={} if other is one else {OTHER_VARIANT: other.text},
-            )
-        )
+        instruction = _chosen(one.instructions, f"icc/{code.id}/{one.rewrite}")
+        labels: dict[str, Label] = {"category": one.category, "rewrite": one.rewrite}
+        other_text = "" if other is one else other.text
+        problems.append(_problem(code, one.rewrite, instruction, one.text, one.rule, labels, other_text))
     return problems
 
 
@@ -115,7 +78,17 @@ def variant_problems(contexts: Mapping[str, CodeContext], variants: Sequence[Var
 
     Answers are run with the tests. A variant with a predicate has it as a second check; all have the judge's criterion.
     """
-    return [_problem(contexts[one.context], one, _other_text(contexts[one.context], one, variants)) for one in variants]
+    problems = []
+    for one in variants:
+        code = contexts[one.context]
+        labels: dict[str, Label] = {
+            "category": one.category, "instruction_by": "people" if one.origin == "hand" else "model",
+        }  # fmt: skip
+        if one.author:
+            labels["author"] = one.author
+        other = _other_text(code, one, variants)
+        problems.append(_problem(code, one.name, one.instruction, one.text, one.rule, labels, other))
+    return problems
 
 
 def _other_text(context: CodeContext, one: Variant, variants: Sequence[Variant]) -> str:
@@ -126,29 +99,28 @@ def _other_text(context: CodeContext, one: Variant, variants: Sequence[Variant])
     return next((text for text in texts[number + 1 :] + texts[:number] if text != one.text), "")
 
 
-def _problem(context: CodeContext, one: Variant, other: str) -> Problem:
-    checks: tuple[Check, ...] = (context.check,)
-    if one.rule is not None:
-        checks += (_features_check(one.rule),)
-    checks += (JUDGED,)
-    labels: dict[str, Label] = {
-        "task": "icc", "language": context.language, "category": one.category,
-        "instruction_by": "people" if one.origin == "hand" else "model",
-    }  # fmt: skip
-    if one.author:
-        labels["author"] = one.author
+def _problem(
+    code: CodeContext,
+    name: str,
+    instruction: str,
+    text: str,
+    rule: FeatureRule | None,
+    labels: Mapping[str, Label],
+    other: str,
+) -> Problem:
+    more: dict[str, Label] = {"extraction": code.extraction} if code.extraction else {}
     return Problem(
-        id=f"icc/{context.id}/{one.name}",
+        id=f"icc/{code.id}/{name}",
         suite=SUITE,
-        shown=Caret(
-            language=context.language, prefix=context.prefix, suffix=context.suffix, instruction=one.instruction
-        ),
-        splice=context.splice,
-        reference=one.text,
-        checks=checks,
-        labels=labels,
-        cluster=context.cluster or context.id,
-        overlap_group=context.id,
-        provenance=context.provenance,
+        shown=Caret(language=code.language, prefix=code.prefix, suffix=code.suffix, instruction=instruction),
+        splice=code.splice,
+        reference=text,
+        checks=(code.check, *([_features_check(rule)] if rule is not None else []), JUDGED),
+        labels={"task": "icc", "language": code.language, **labels, **more},
+        cluster=code.cluster or code.id,
+        overlap_group=code.id,
+        provenance=code.provenance,
+        # The baseline `other-variant` sees one problem at a time, in runs and in Inspect, so the answer travels with
+        # it; hidden from models.
         released={OTHER_VARIANT: other} if other else {},
     )

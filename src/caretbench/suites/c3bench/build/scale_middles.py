@@ -13,7 +13,8 @@ from typing import NamedTuple
 from caretbench.grouping import grouped
 from caretbench.languages import language_of_grammar
 from caretbench.suites.c3bench.build.balance import balanced_choice
-from caretbench.suites.c3bench.build.build_folder import Reject, SourceText
+from caretbench.suites.c3bench.build.build_folder import Reject
+from caretbench.suites.c3bench.build.checked_functions import SourceText
 from caretbench.suites.c3bench.build.hidden_facts import hidden_fact
 from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE
 from caretbench.suites.c3bench.scale.answer_checks import count_in_unit

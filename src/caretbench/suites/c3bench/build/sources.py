@@ -13,12 +13,12 @@ from caretbench.errors import DataError, UsageError
 from caretbench.files import read_lines
 from caretbench.languages import languages
 from caretbench.problem import Provenance
-from caretbench.suites.c3bench.build.build_folder import BuildMaterial, Reject, SourceText
+from caretbench.suites.c3bench.build.build_folder import BuildMaterial, Reject
 from caretbench.suites.c3bench.build.checked_functions import (
     CHECKS_PREFIX,
     LAYOUTS,
     CheckedFunction,
-    ProgramRow,
+    SourceText,
     case_functions,
     checked_function,
     function_of_row,
@@ -100,7 +100,7 @@ class _Reader:
                     self._reject(place, "malformed", str(error).removeprefix(f"{place}: "))
             else:
                 try:
-                    program = program_row(row, layout, language)
+                    program = program_row(row, layout, language, provenance)
                 except ValueError as error:
                     self._reject(place, "malformed", str(error))
                 else:
@@ -109,23 +109,21 @@ class _Reader:
                         continue
                     programs.add(program.text)
                     stem = f"{folder}{path.name.partition('.')[0]}"
-                    self._program(program._replace(id=f"{stem}/{program.id or number}"), place, provenance)
+                    self._program(program._replace(id=f"{stem}/{program.id or number}"), place)
 
-    def _program(self, program: ProgramRow, place: str, provenance: Provenance) -> None:
+    def _program(self, program: SourceText, place: str) -> None:
         if program.language not in LANGUAGES:
             self._reject(place, "language", program.language)
             return
-        function = checked_function(program, provenance) if program.tests else None
+        function = checked_function(program) if program.tests else None
         if function is not None:
             self._function(function, place)
             return
         lead = "" if program.text.endswith("\n") or not program.tests else "\n"
-        file = SourceText(
-            program.id, program.language, program.text, provenance, lead + program.tests, program.cases, program.cluster
-        )
+        file = program._replace(tests=lead + program.tests)
         self._file(file, place)
         if self.files.get(program.id) is file:
-            self.functions |= {one.id: one for one in case_functions(program, provenance)}
+            self.functions |= {one.id: one for one in case_functions(program)}
 
     def _function(self, function: CheckedFunction, place: str) -> None:
         # HumanEval-Infilling has a row for each middle of a function.
@@ -177,9 +175,8 @@ class _Reader:
                 shown = shown.replace(mark, "", 1)
             shown += "\n" if hidden else ""
         language = str(language_of(path.name))
-        program = ProgramRow(identity, language, shown, tests)
         if marked:
-            self._program(program, str(path), provenance)
+            self._program(SourceText(identity, language, shown, provenance, tests), str(path))
             return
         file = SourceText(identity, language, text, provenance)
         self._file(file, str(path))

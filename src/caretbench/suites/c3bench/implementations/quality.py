@@ -43,7 +43,7 @@ class StyleFault(NamedTuple):
     text: str
 
 
-def tree_distance(first: str, second: str, language: str = "python", *, names: bool = True) -> float:
+def tree_distance(first: str, second: str, language: str = "python") -> float:
     """Return the normalised distance of two implementations' trees: 0 for the same tree, 1 for nothing in common.
 
     It is the edit distance (insertions and deletions) of the trees' nodes in order of their text, each with an opening
@@ -55,21 +55,20 @@ def tree_distance(first: str, second: str, language: str = "python", *, names: b
         first: Implementation.
         second: Implementation.
         language: Name of their language.
-        names: Count names of variables and functions; otherwise all such names are the same.
     """
-    marks = [list(_marks(text, language, names)) for text in (first, second)]
+    marks = [list(_marks(text, language)) for text in (first, second)]
     return float(Indel.normalized_distance(*marks))
 
 
-def _marks(text: str, language: str, names: bool) -> Iterator[str]:
+def _marks(text: str, language: str) -> Iterator[str]:
     if language_of_grammar(language).name == "python":
         module = python_module(textwrap.dedent(text.expandtabs()))
         if module is not None:
-            return _python_marks(module, names)
-    return _tree_marks(parse(text, language).root_node, names)
+            return _python_marks(module)
+    return _tree_marks(parse(text, language).root_node)
 
 
-def _python_marks(module: ast.Module, names: bool) -> Iterator[str]:
+def _python_marks(module: ast.Module) -> Iterator[str]:
     waiting: list[ast.AST | str] = list(reversed(module.body))
     while waiting:
         node = waiting.pop()
@@ -80,13 +79,13 @@ def _python_marks(module: ast.Module, names: bool) -> Iterator[str]:
             # A docstring more is no other implementation.
             case ast.Expr(value=ast.Constant(value=str())):
                 continue
-        label, children = _python_node(node, names)
+        label, children = _python_node(node)
         yield label
         waiting.append(")")
         waiting.extend(reversed(children))
 
 
-def _python_node(node: ast.AST, names: bool) -> tuple[str, list[ast.AST | str]]:
+def _python_node(node: ast.AST) -> tuple[str, list[ast.AST | str]]:
     """Return the label of a node, and its children; marks tell the lists of statements apart."""
     words = [type(node).__name__]
     children: list[ast.AST | str] = []
@@ -99,14 +98,12 @@ def _python_node(node: ast.AST, names: bool) -> tuple[str, list[ast.AST | str]]:
             # Without the marks the bodies of `if` and `else` could be exchanged without a distance.
             children += [f"{name}:", *value]
         elif value is not None and value != []:
-            is_name = name in {"id", "arg", "name"} and not isinstance(node, ast.keyword | ast.alias)
-            words.append(name if is_name and not names else f"{name}={value!r}")
+            words.append(f"{name}={value!r}")
     return " ".join(words), children
 
 
-def _tree_marks(root: tree_sitter.Node, names: bool) -> Iterator[str]:
+def _tree_marks(root: tree_sitter.Node) -> Iterator[str]:
     kinds = node_kinds()
-    identifiers = kinds.names | kinds.type_names | kinds.member_names
     waiting: list[tree_sitter.Node | str] = [root]
     while waiting:
         node = waiting.pop()
@@ -116,8 +113,7 @@ def _tree_marks(root: tree_sitter.Node, names: bool) -> Iterator[str]:
         elif node.type in kinds.parentheses:
             waiting.extend(reversed(node.named_children))
         elif node.child_count == 0:
-            hidden = not node.is_named or (not names and node.type in identifiers)
-            yield node.type if hidden else f"{node.type} {(node.text or b'').decode('utf-8', 'replace')}"
+            yield f"{node.type} {(node.text or b'').decode('utf-8', 'replace')}" if node.is_named else node.type
         elif "comment" not in node.type:
             yield node.type
             waiting.append(")")
@@ -189,16 +185,14 @@ def _layout_faults(text: str) -> Iterator[StyleFault]:
             yield StyleFault(number, "E303", "too many blank lines")
 
 
-def quality_reject(
-    prefix: str, middle: str, suffix: str, others: Sequence[str], language: str = "python", *, names: bool = True
-) -> str:
+def quality_reject(prefix: str, middle: str, suffix: str, others: Sequence[str], language: str = "python") -> str:
     """Return the reason why an implementation is not kept; empty if it is.
 
     The reason begins with its kind: ``too_similar`` (nearer than :data:`MIN_TREE_DISTANCE` to one of ``others``: the
     reference, and the implementations that are kept already) or ``style``.
     """
     for other in others:
-        distance = tree_distance(middle, other, language, names=names)
+        distance = tree_distance(middle, other, language)
         if distance < MIN_TREE_DISTANCE:
             return f"too_similar: tree distance {distance:.3f} to another implementation, below {MIN_TREE_DISTANCE}"
     span = (len(prefix), len(prefix) + len(middle))
@@ -206,20 +200,6 @@ def quality_reject(
     if faults:
         return f"style: line {faults[0].line}: {faults[0].code} {faults[0].text}"
     return ""
-
-
-class AgreementLimits(NamedTuple):
-    """Bounds of a comparison.
-
-    ``inputs`` is the number of inputs on which both must agree, ``tries`` the maximum number of mutations. A reference
-    that executes more than ``max_lines`` lines for an input is not compared there; an implementation may execute
-    ``line_factor`` times as many lines as the reference, and 500 more.
-    """
-
-    inputs: int = 100
-    tries: int = 3000
-    max_lines: int = 20_000
-    line_factor: int = 8
 
 
 class AgreementFault(NamedTuple):
@@ -232,7 +212,13 @@ class AgreementFault(NamedTuple):
 _REASONS = {"more than": "slow", "differs for": "differs", "only ": "few_inputs"}
 """Reasons by the beginnings of the messages of ``agreement_harness.txt``."""
 
-DEFAULT_LIMITS = AgreementLimits()
+_LIMITS = {
+    "inputs": 100,  # on which both must agree
+    "tries": 3000,  # most mutations
+    "max_lines": 20_000,  # a reference that executes more for an input is not compared there
+    "line_factor": 8,  # most lines of an implementation, as a multiple of the reference's; 500 more are allowed
+}
+"""Bounds of a comparison."""
 
 
 @cache
@@ -241,9 +227,7 @@ def _template() -> Template:
     return Template(folder.joinpath("agreement_harness.txt").read_text("utf-8"))
 
 
-def agreement_program(
-    reference: str, variant: str, test: str, entry_point: str, limits: AgreementLimits = DEFAULT_LIMITS
-) -> str:
+def agreement_program(reference: str, variant: str, test: str, entry_point: str) -> str:
     """Return a program that ends normally if two implementations agree; all its parts are untrusted.
 
     Args:
@@ -251,10 +235,9 @@ def agreement_program(
         variant: Program with the other implementation.
         test: Program that defines ``check(candidate)``, as in HumanEval.
         entry_point: Name of the function.
-        limits: Bounds of the comparison.
     """
     texts = {"reference": reference, "variant": variant, "test": test, "entry_point": entry_point}
-    return _template().substitute({name: repr(text) for name, text in texts.items()} | limits._asdict())
+    return _template().substitute({name: repr(text) for name, text in texts.items()}, **_LIMITS)
 
 
 def agreement_fault(result: ExecutionResult) -> AgreementFault:

@@ -1,4 +1,4 @@
-"""Charts in the form of the paper's Figures 6, 11 and 12."""
+"""Charts in the form of the paper's Figures 6 and 11."""
 
 from __future__ import annotations
 
@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from caretbench.problem import Problem
 from caretbench.suites.c3bench.measures import CODE_TOKENS, COMMENTARY_TOKENS
-from caretbench.suites.c3bench.tables.result_tables import (
-    ModelAnswers,
-    effect_measures,
-    joint,
-    model_results,
-    scale_measure,
-    with_joint,
-)
+from caretbench.suites.c3bench.tables.result_tables import ModelAnswers, effect_measures, model_results, with_joint
 from caretbench.suites.instruction_effects import effect_chart, instruction_effects
 from caretbench.suites.problem_means import column
 from caretbench.suites.suite_types import SuiteChart
@@ -33,9 +26,6 @@ def result_charts(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
     tokens = list(_token_values(models))
     if tokens:
         charts.append(SuiteChart("Tokens of raw answers (Figure 11, in form)", _token_spec(tokens)))
-    rates = list(_rate_values(models))
-    if rates:
-        charts.append(SuiteChart("Instruction following in both tasks (Figure 12, in form)", _rate_spec(rates)))
     return tuple(charts)
 
 
@@ -65,42 +55,4 @@ def _token_spec(values: list[dict[str, Any]]) -> dict[str, Any]:
             "color": {"field": "part", "type": "nominal", "title": None},
             "tooltip": [{"field": name} for name in ("model", "part", "tokens")],
         },
-    }
-
-
-def _rate_values(models: Sequence[ModelAnswers]) -> Iterator[dict[str, Any]]:
-    for model in models:
-        for task, measure in (("ICC", joint), ("SCC", scale_measure([model]))):
-            mean = model.task(task.lower()).mean(measure)
-            if mean is not None:
-                yield {
-                    "model": _name(model, models), "task": task, "rate": 100 * mean.value,
-                    "low": 100 * mean.interval.low, "high": 100 * mean.interval.high,
-                }  # fmt: skip
-
-
-def _rate_spec(values: list[dict[str, Any]]) -> dict[str, Any]:
-    sides = {
-        "y": {"field": "model", "type": "nominal", "title": None, "sort": None},
-        "yOffset": {"field": "task"},
-        "color": {"field": "task", "type": "nominal", "title": None},
-    }
-    tooltip = [{"field": name} for name in ("model", "task", "rate", "low", "high")]
-    axis = {
-        "field": "rate",
-        "type": "quantitative",
-        "title": "Instruction following (%)",
-        "scale": {"domain": [0, 100]},
-    }
-    ends = {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}}
-    return {
-        "data": {"values": values},
-        "encoding": sides,
-        "layer": [
-            {"mark": {"type": "rule", "strokeWidth": 2}, "encoding": ends},
-            {
-                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "clip": False},
-                "encoding": {"x": axis, "tooltip": tooltip},
-            },
-        ],
     }

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 from pydantic import JsonValue
 
@@ -23,6 +23,7 @@ from caretbench.build.sources.pull_request import PullRequest, read_pull_request
 from caretbench.build.sources.repository import UNKNOWN_ORGANIZATION, RepositoryFacts, SourceFilesByRepository
 from caretbench.errors import DataError, UsageError
 from caretbench.execution.dispatcher import Dispatcher
+from caretbench.grouping import grouped
 from caretbench.options import Option, StringList
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.profiles import profile_named
@@ -194,42 +195,24 @@ OPTIONS: Final = (
 _GITHUB_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
 
 
-@dataclass(frozen=True)
-class BuildSources:
-    """Sources of problems: clones, repository names at GitHub, files of stored changes."""
+def _source_kind(source: str) -> Literal["clone", "hosted", "records"]:
+    """Return the kind of a source: a folder is a clone, a file contains changes, OWNER/NAME is at GitHub.
 
-    clones: tuple[Path, ...] = ()
-    github_names: tuple[str, ...] = ()
-    record_files: tuple[Path, ...] = ()
-
-    @classmethod
-    def from_arguments(cls, sources: Sequence[str]) -> BuildSources:
-        """Sort arguments by kind: a folder is a clone, a file contains changes, OWNER/NAME is at GitHub.
-
-        Raises:
-            ValueError: there is no source.
-            DataError: a source is none of these.
-        """
-        if not sources:
-            raise UsageError("no source: give a clone, OWNER/NAME at GitHub, or a file of mined changes")
-        by_kind: dict[str, list[str]] = {"clones": [], "hosted": [], "records": []}
-        for source in sources:
-            path = Path(source)
-            if path.is_dir():
-                kind = "clones"
-            elif path.is_file():
-                kind = "records"
-            # `data/changes.jsonl` has the form of OWNER/NAME. Where no such file exists, it is a mistyped path, not a
-            # repository.
-            elif _GITHUB_NAME.fullmatch(source) and not source.endswith((".jsonl", ".gz")):
-                kind = "hosted"
-            else:
-                raise DataError(
-                    f"{source}: no such file or folder; a source is a clone, OWNER/NAME at GitHub, or a file of "
-                    "mined changes (JSONL, .gz)"
-                )
-            by_kind[kind].append(source)
-        return cls(tuple(map(Path, by_kind["clones"])), tuple(by_kind["hosted"]), tuple(map(Path, by_kind["records"])))
+    Raises:
+        DataError: it is none of these.
+    """
+    if Path(source).is_dir():
+        return "clone"
+    if Path(source).is_file():
+        return "records"
+    # `data/changes.jsonl` has the form of OWNER/NAME. Where no such file exists, it is a mistyped path, not a
+    # repository.
+    if _GITHUB_NAME.fullmatch(source) and not source.endswith((".jsonl", ".gz")):
+        return "hosted"
+    raise DataError(
+        f"{source}: no such file or folder; a source is a clone, OWNER/NAME at GitHub, or a file of mined changes "
+        "(JSONL, .gz)"
+    )
 
 
 @dataclass
@@ -245,15 +228,15 @@ class MiningSession:
     clones: dict[str, Path] = field(default_factory=dict)
     """Folders of clones by repository name."""
 
-    def mine(self, sources: BuildSources) -> None:
+    def mine(self, clones: Sequence[str], hosted: Sequence[str]) -> None:
         """Append missing changes of all repositories; with several, unreadable ones are skipped with a note.
 
         Raises:
             DataError: the only repository cannot be read.
         """
         reading = [
-            *(partial(self._clone, path) for path in sources.clones),
-            *(partial(self._hosted, name) for name in sources.github_names),
+            *(partial(self._clone, Path(path)) for path in clones),
+            *(partial(self._hosted, name) for name in hosted),
         ]
         for read in reading:
             try:
@@ -265,11 +248,13 @@ class MiningSession:
                     raise
                 self.progress.note(f"skipped: {error}")
 
-    def pulls(self, records: Sequence[Path]) -> list[PullRequest]:
+    def pulls(self, records: Sequence[str]) -> list[PullRequest]:
         """Return the folder's changes and those of record files within the period, newest first."""
         paths = [path for path in (self.folder.pull_requests_path,) if path.exists()]
         period = self.period
-        return newest_changes(read_pull_requests([*paths, *records]), period.since, period.until, period.limit)
+        return newest_changes(
+            read_pull_requests([*paths, *map(Path, records)]), period.since, period.until, period.limit
+        )
 
     def _clone(self, path: Path) -> None:
         period, last = self.period, 0
@@ -317,7 +302,10 @@ def build_questions(job: BuildJob) -> BuildResult:
     """
     started = time.monotonic()
     sources, output, options, progress, models = job
-    tasks, given = _select_tasks(options["task"]), BuildSources.from_arguments(sources)
+    tasks = _select_tasks(options["task"])
+    if not sources:
+        raise UsageError("no source: give a clone, OWNER/NAME at GitHub, or a file of mined changes")
+    by_kind = grouped((_source_kind(source), source) for source in sources)
     period = MiningPeriod(options["since"], options["until"], options["max_changes"])
     parse_period(period.since, period.until)  # before problems of an earlier build are removed
     wanted = EfcbOptions(
@@ -335,8 +323,8 @@ def build_questions(job: BuildJob) -> BuildResult:
     if earlier is not None:
         earlier.refuse_other_options(wanted.profile, wanted.seed, chosen)
     mining = MiningSession(folder, period, progress, options["max_requests"])
-    mining.mine(given)
-    pulls = mining.pulls(given.record_files)
+    mining.mine(by_kind.get("clone", ()), by_kind.get("hosted", ()))
+    pulls = mining.pulls(by_kind.get("records", ()))
     if not pulls:
         raise UsageError(f"{output}: no merged change was found; look at --since, --until and the branch")
     if earlier is not None and (replaced := earlier.replacement_note(Counter(pull.repo for pull in pulls))):

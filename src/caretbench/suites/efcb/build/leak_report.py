@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from caretbench.problem import Problem
-from caretbench.suites.efcb.built_folder import AttackFamily, Leak
+from caretbench.suites.efcb.built_folder import Leak
 from caretbench.suites.efcb.choices import LETTERS
 from caretbench.suites.efcb.lexical_similarity import (
     Attack,
@@ -47,7 +47,7 @@ class _Tier(NamedTuple):
     part: tuple[str, str, str]
     questions: Sequence[tuple[AttackQuestion, int]]
 
-    def leaks(self, family: AttackFamily, attacks: Mapping[str, Attack]) -> Iterator[Leak]:
+    def leaks(self, attacks: Mapping[str, Attack]) -> Iterator[Leak]:
         """Yield the results of attacks; those by shape are limits."""
         count = len(self.questions)
         chance = sum(1 / len(question.choices) for question, _ in self.questions) / count
@@ -57,8 +57,8 @@ class _Tier(NamedTuple):
         for name, attack in attacks.items():
             hits = sum(choice_credit(attack(question), correct) for question, correct in self.questions)
             yield Leak(
-                task=task, tier=tier, query=query, attack=name, family=family,
-                kind="limit" if family == "shape" and name not in free else "floor",
+                task=task, tier=tier, query=query, attack=name,
+                kind="limit" if name in SHAPE_ATTACKS and name not in free else "floor",
                 problems=count, accuracy=hits / count, chance=chance,
                 standard_error=math.sqrt(chance * (1 - chance) / count),
             )  # fmt: skip
@@ -76,7 +76,7 @@ def _tiers(problems: Iterable[Problem]) -> list[_Tier]:
 
 def shape_leaks(problems: Iterable[Problem]) -> list[Leak]:
     """Return the results of the attacks by position, length and consensus, in the first order of choices."""
-    return [leak for tier in _tiers(problems) for leak in tier.leaks("shape", SHAPE_ATTACKS)]
+    return [leak for tier in _tiers(problems) for leak in tier.leaks(SHAPE_ATTACKS)]
 
 
 def leak_report(problems: Iterable[Problem]) -> list[Leak]:
@@ -84,9 +84,5 @@ def leak_report(problems: Iterable[Problem]) -> list[Leak]:
     return [
         leak
         for tier in _tiers(problems)
-        for family, attacks in (
-            ("shape", SHAPE_ATTACKS),
-            ("text", text_attacks(question for question, _ in tier.questions)),
-        )
-        for leak in tier.leaks(family, attacks)  # type: ignore[arg-type]  # mypy widens the literals of a tuple
+        for leak in tier.leaks({**SHAPE_ATTACKS, **text_attacks(question for question, _ in tier.questions)})
     ]

@@ -13,9 +13,10 @@ from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavail
 from caretbench.progress import Progress
 from caretbench.suites.c3bench.build.build import build_variants
 from caretbench.suites.c3bench.build.problem_building import variant_problems
-from caretbench.suites.c3bench.build.variants.code_context import CodeContext, OtherImplementation, Variant
+from caretbench.suites.c3bench.build.variants.code_context import CodeContext, Variant
 from caretbench.suites.c3bench.build.variants.examination import Examination, examine, trial_faults, watched_program
-from caretbench.suites.c3bench.implementations.features import FeatureRule
+from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures
+from caretbench.suites.c3bench.implementations.rewrite import Equivalent
 from caretbench.suites.c3bench.measures import failed_predicates
 from tests.support.c3bench_variants import FUNCTION, HEAD, MIDDLE, RECURSION, REFUSED, SUM, WHILE, even_context
 from tests.support.fakes import FakeExecutor
@@ -88,9 +89,9 @@ def test_a_rule_that_holds_for_another_version_is_no_predicate(executor: Executo
 
 def test_a_version_that_follows_another_instruction_is_a_duplicate(executor: Executor) -> None:
     rule = FeatureRule(("call:sum",), ())
-    other = OtherImplementation(
-        "accumulator_to_sum", "    total = sum([value for value in values if not value % 2])\n", rule
-    )
+    text = "    total = sum([value for value in values if not value % 2])\n"
+    nothing = FoundFeatures(frozenset(), frozenset())
+    other = Equivalent(text, "accumulator_to_sum", "algorithmic", rule, (), nothing)
     found = examined(executor, variant("a", *WHILE), variant("b", *SUM), others=(other,))
     assert [row.verdict for row in found.rows] == ["kept", "duplicate"]
     assert found.rows[1].detail == "does what the instruction of accumulator_to_sum demands"
@@ -178,7 +179,7 @@ def test_a_watched_program_may_import_and_compute(executor: Executor) -> None:
 def test_the_example_is_kept_whole(executor: Executor) -> None:
     with resources.as_file(resources.files("caretbench.suites.c3bench.build.variants") / "example.toml") as path:
         built = build_variants([], [path], executor, NO_MODELS, Progress())
-    assert (built.unreadable, built.refused) == ((), ())
+    assert built.notes == ()
     assert built.numbers == {"by hand": {"kept": 8}}
     assert [one.caret.language for one in built.problems] == ["cpp"] * 4 + ["python"] * 4
     assert sum(len(one.checks) == 2 for one in built.problems) == 4  # each in Python has a predicate
@@ -215,8 +216,8 @@ instruction = "End the `process`."
     )
     built = build_variants([], [path], executor, NO_MODELS, Progress())
     assert built.numbers == {"by hand": {"hostile": 1, "kept": 2, "wrong": 1}}
-    assert [line.partition(": ")[0] for line in built.refused] == [f"{path}:16", f"{path}:20"]
-    assert "own/total, hand-3: wrong: failed: AssertionError" in built.refused[0]
+    assert [line.partition(": ")[0] for line in built.notes] == [f"{path}:16", f"{path}:20"]
+    assert "own/total, hand-3: wrong: failed: AssertionError" in built.notes[0]
 
 
 @pytest.mark.long

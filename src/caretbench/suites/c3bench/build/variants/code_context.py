@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from caretbench.problem import CasesCheck, InlineSplice, ProgramCheck, Provenance, Row
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, found_features
-from caretbench.suites.c3bench.implementations.rewrite import Category
+from caretbench.suites.c3bench.implementations.rewrite import Category, Equivalent
 
 Origin = Literal["hand", "model"]
 
@@ -18,14 +18,6 @@ class FunctionTest(NamedTuple):
 
     text: str
     entry_point: str
-
-
-class OtherImplementation(NamedTuple):
-    """Implementation of a context from elsewhere, with the rule that its instruction states."""
-
-    name: str
-    text: str
-    rule: FeatureRule
 
 
 @dataclass(frozen=True)
@@ -43,9 +35,10 @@ class CodeContext:
         before: Text before the prefix that is never shown.
         function: Test of a Python function, by which implementations are also compared on mutated inputs.
         cluster: Name of the source function; by default the identifier.
-        others: Implementations from elsewhere.
+        others: Implementations from elsewhere, with the rules that their instructions state.
         place: File and line, for messages.
         check: Check of the program; with cases there are no ``tests``.
+        extraction: Label of a middle that was chosen: a node of the tree, or a run of lines.
     """
 
     id: str
@@ -58,9 +51,10 @@ class CodeContext:
     before: str = ""
     function: FunctionTest | None = None
     cluster: str = ""
-    others: tuple[OtherImplementation, ...] = ()
+    others: tuple[Equivalent, ...] = ()
     place: str = ""
     check: ProgramCheck | CasesCheck = field(default_factory=ProgramCheck)
+    extraction: str = ""
 
     @property
     def splice(self) -> InlineSplice:
@@ -77,7 +71,7 @@ class CodeContext:
 
 
 def function_context(
-    function: CheckedFunction, start: int, end: int, others: tuple[OtherImplementation, ...] = ()
+    function: CheckedFunction, start: int, end: int, others: tuple[Equivalent, ...] = (), extraction: str = ""
 ) -> CodeContext:
     """Return the context of a span of a tested Python function."""
     return CodeContext(
@@ -92,6 +86,7 @@ def function_context(
         cluster=function.cluster or function.id,
         others=others,
         check=function.check,
+        extraction=extraction,
     )
 
 

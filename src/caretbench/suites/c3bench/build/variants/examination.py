@@ -31,13 +31,7 @@ from caretbench.suites.c3bench.build.variants.code_context import (
 from caretbench.suites.c3bench.build.variants.demands import demand_faults, demanded_rule, demands_of
 from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, checked_readings
 from caretbench.suites.c3bench.implementations.features import FeatureRule
-from caretbench.suites.c3bench.implementations.quality import (
-    DEFAULT_LIMITS,
-    AgreementLimits,
-    agreement_fault,
-    agreement_program,
-    quality_reject,
-)
+from caretbench.suites.c3bench.implementations.quality import agreement_fault, agreement_program, quality_reject
 from caretbench.syntax.parser import PythonPositions, is_well_formed_text, python_module
 
 _PACKAGE = "caretbench.suites.c3bench.build.variants"
@@ -106,10 +100,7 @@ def reference_faults(contexts: Sequence[CodeContext], executor: Executor) -> dic
 
 
 def trial_faults(
-    contexts: Mapping[str, CodeContext],
-    variants: Sequence[Variant],
-    executor: Executor,
-    limits: AgreementLimits = DEFAULT_LIMITS,
+    contexts: Mapping[str, CodeContext], variants: Sequence[Variant], executor: Executor
 ) -> dict[int, TrialFault]:
     """Return the faults of variants by index. The more expensive runs are those of variants that pass once.
 
@@ -117,7 +108,6 @@ def trial_faults(
         contexts: Contexts by identifier; their references pass.
         variants: Variants.
         executor: Runs the programs.
-        limits: Bounds of the comparison with the reference.
     """
     plain = {f"{index}/0": _request(contexts[one.context], one, index, 0) for index, one in enumerate(variants)}
     first = results_of(executor, plain.values())
@@ -138,7 +128,7 @@ def trial_faults(
             further.append(_watched_request(context, one.text, f"{index}/watched"))
         # Only functions can be called with other inputs; programs are decided by their tests.
         if context.function is not None and one.text != context.reference:
-            further.append(_agreement_request(context, context.function, one.text, f"{index}/agreement", limits))
+            further.append(_agreement_request(context, context.function, one.text, f"{index}/agreement"))
     for identity, result in sorted(results_of(executor, further).items(), key=_order):
         index = int(identity.partition("/")[0])
         fault = _fault(result) or _access_fault(contexts[variants[index].context], variants[index].text, result, usual)
@@ -165,11 +155,9 @@ def _watched_request(context: CodeContext, text: str, identity: str) -> Executio
     return ExecutionRequest(id=identity, language="python", source=source, **case_fields([context.check]))
 
 
-def _agreement_request(
-    context: CodeContext, function: FunctionTest, text: str, identity: str, limits: AgreementLimits
-) -> ExecutionRequest:
+def _agreement_request(context: CodeContext, function: FunctionTest, text: str, identity: str) -> ExecutionRequest:
     reference, variant = context.source(context.reference), context.source(text)
-    source = agreement_program(reference, variant, function.text, function.entry_point, limits)
+    source = agreement_program(reference, variant, function.text, function.entry_point)
     return ExecutionRequest(id=identity, language="python", source=source)
 
 
@@ -275,7 +263,7 @@ def examine(
         elif (fault := _static_fault(by_id[variant.context], variant)) is not None:
             faults[index] = fault
     tried = [index for index in range(len(variants)) if index not in faults]
-    trials = trial_faults(by_id, [variants[index] for index in tried], executor, DEFAULT_LIMITS)
+    trials = trial_faults(by_id, [variants[index] for index in tried], executor)
     faults |= {tried[place]: (trial.reason, trial.detail) for place, trial in trials.items()}
     # After the trials: a version that fails must not take the place of a right one that is like it.
     _drop_duplicates(by_id, variants, faults)
@@ -360,7 +348,7 @@ def _drop_duplicates(contexts: Mapping[str, CodeContext], variants: Sequence[Var
         if one.text != context.reference:
             others.insert(0, context.reference)
         features = context.features(one.text)
-        described = [other.name for other in context.others if features is not None and other.rule.holds(features)]
+        described = [other.rewrite for other in context.others if features is not None and other.rule.holds(features)]
         reason = quality_reject(context.prefix, one.text, context.suffix, others, context.language)
         if reason or described:
             faults[index] = ("duplicate", reason or f"does what the instruction of {described[0]} demands")
