@@ -292,19 +292,17 @@ def _is_lazy(node: tree_sitter.Node, program: _LineProgram) -> bool:
     if node.type in program.kinds.generators or any(child.type == "*" for child in node.children):
         return True
     # In other languages an async function runs up to its first await when it is called.
-    return program.language == "python" and (
-        any(child.type == "async" for child in node.children)
-        or _yields(node, node.start_byte, node.end_byte, program.kinds)
-    )
+    is_coroutine = program.language == "python" and any(child.type == "async" for child in node.children)
+    return is_coroutine or _yields(node, node.start_byte, node.end_byte, program.kinds)
 
 
 def _suspends(function: tree_sitter.Node, program: _LineProgram) -> bool:
     """Return whether the answer makes a generator of a function of the program."""
-    return program.language == "python" and _yields(function, program.begin, program.end, program.kinds)
+    return _yields(function, program.begin, program.end, program.kinds)
 
 
 def _yields(function: tree_sitter.Node, begin: int, end: int, kinds: NodeKinds) -> bool:
-    open_nodes = list(function.named_children)
+    open_nodes = list(function.named_children) if kinds.yields else []
     for _ in range(_MAX_NODES):
         if not open_nodes:
             return False
@@ -355,7 +353,8 @@ def redefines_check(before: str, answer: str, after: str, reference: str, langua
     if table is None or expression is None or len(before) + len(after) + len(answer) > _MAX_CHARACTERS:
         return False
     defined_before, ours, theirs = (_definitions(expression, text) for text in (before, answer, reference))
-    bound, honest = (set(table.bound.findall(text) if table.bound else ()) for text in (answer, reference))
+    matches = (table.bound.finditer(text) if table.bound else () for text in (answer, reference))
+    bound, honest = ({name for match in each for name in match.groups() if name} for each in matches)
     ours |= dict.fromkeys(bound - ours.keys(), "")
     theirs |= dict.fromkeys(honest, "")
     return any(

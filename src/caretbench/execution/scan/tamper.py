@@ -20,7 +20,7 @@ from pydantic import Field, field_validator
 from caretbench.languages import languages
 from caretbench.languages.table_reader import LanguageTable, read_table
 
-SCAN_VERSION = 11
+SCAN_VERSION = 12
 """Version stored with every row's flags: raise it when a pattern changes."""
 
 # Patterns are tried on pieces, so that none reads a long text at once; what lies across a cut is whole in one of both.
