@@ -165,10 +165,9 @@ def test_the_release_is_none_and_says_so() -> None:
 
 
 def test_tables_about_the_data_name_the_tokenizer() -> None:
-    tokens, kinds, contexts = load_builder("c3bench").data_tables("starter")
+    tokens, kinds = load_builder("c3bench").data_tables("starter")
     assert [row[:2] for row in tokens.rows][:4] == [
         ("ICC", "Instruction"), ("ICC", "Prefix"), ("ICC", "Middle"), ("ICC", "Suffix"),
     ]  # fmt: skip
     assert r"\w+|[^\w\s]" in tokens.title
     assert sum(int(row[-1]) for row in kinds.rows) == len(starter())
-    assert int(contexts.rows[0][1]) >= 30

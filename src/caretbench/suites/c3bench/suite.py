@@ -133,7 +133,7 @@ class C3BenchSuite(Suite):
         return value.lower() if name == "task" else value
 
     def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
-        """Return Table 2, and instruction following by category, type and language."""
+        """Return Table 2; reports break instruction following down by the strata."""
         return result_tables(results, problems, seed)
 
     def headline_results(self, results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, Headline]]:

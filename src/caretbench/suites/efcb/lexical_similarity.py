@@ -120,33 +120,27 @@ class PatchCorpus:
         """Return TF-IDF cosines of some patches with others."""
         return _row_products(self._vectors[left], self._vectors[right])
 
-    def query_vectors(self, queries: Sequence[str], scorer: Scorer) -> csr_array:
-        """Return texts as TF-IDF vectors of length 1 or, for BM25, as word counts; one row each."""
+    def query_vectors(self, queries: Sequence[str]) -> csr_array:
+        """Return texts as TF-IDF vectors of length 1, one row each."""
         rows: list[int] = []
         columns: list[int] = []
         values: list[float] = []
         for row, query in enumerate(queries):
-            query_weights: Mapping[int, float] = self._query_counts(query)
-            if scorer == "tfidf":
-                weights, length = self._query_weights(query)
-                query_weights = {column: weight / length for column, weight in weights.items()}
-            rows += [row] * len(query_weights)
-            columns += query_weights
-            values += query_weights.values()
+            weights, length = self._query_weights(query)
+            rows += [row] * len(weights)
+            columns += weights
+            values += (weight / length for weight in weights.values())
         from scipy.sparse import csr_array
 
         return csr_array((values, (rows, columns)), shape=(len(queries), self._counts.shape[1]))
 
-    def pairwise_scores(self, queries: csr_array, left: PatchIndices, right: PatchIndices, scorer: Scorer) -> Scores:
-        """Return the scores of some patches for some texts (:meth:`query_vectors`)."""
-        return _row_products(queries[left], self._patch_vectors(scorer)[right])
+    def pairwise_scores(self, queries: csr_array, left: PatchIndices, right: PatchIndices) -> Scores:
+        """Return the TF-IDF cosines of some patches with some texts (:meth:`query_vectors`)."""
+        return _row_products(queries[left], self._vectors[right])
 
-    def own_scores(self, queries: csr_array, scorer: Scorer) -> Scores:
-        """Return the score of each text with the patch of the same index."""
-        return np.asarray(queries.multiply(self._patch_vectors(scorer)).sum(axis=1)).ravel()
-
-    def _patch_vectors(self, scorer: Scorer) -> csr_array:
-        return self._vectors if scorer == "tfidf" else self._weights
+    def own_scores(self, queries: csr_array) -> Scores:
+        """Return the TF-IDF cosine of each text with the patch of the same index."""
+        return np.asarray(queries.multiply(self._vectors).sum(axis=1)).ravel()
 
     def _query_counts(self, query: str) -> dict[int, int]:
         """Return the number of each word in the query, by its column."""

@@ -45,7 +45,6 @@ PART_WORDS: Final[Mapping[str, str]] = {
     "matched": "similar patches (matched)",
     "same_file": "changes to one file (same file)",
     "adversarial": "misleading words (adversarial)",
-    "resistant": "useless words (resistant)",
     "title_and_description": "by title and description",
     "description_only": "by description only",
     "four_texts": "four texts for four versions",
@@ -121,7 +120,7 @@ QueryVariant = Literal["title_and_description", "description_only", "written"]
 DEFAULT_VARIANT: Final[QueryVariant] = "title_and_description"
 
 
-EasyTier = Literal["random", "matched", "same_file", "adversarial", "resistant"]
+EasyTier = Literal["random", "matched", "same_file", "adversarial"]
 """Difficulty of GMCQ-Easy, by the selection of the wrong choices."""
 
 
@@ -144,7 +143,7 @@ class EfcbProfile(ProfileRules):
         default="the same, without bots, reverts, releases, backports, near-duplicates and changes with little prose",
     )
     easy_tiers = ProfileRule[tuple[EasyTier, ...]](
-        "Tiers of GMCQ-Easy", paper=("random",), default=("random", "matched", "same_file", "adversarial", "resistant")
+        "Tiers of GMCQ-Easy", paper=("random",), default=("random", "matched", "same_file", "adversarial")
     )
     # The paper's release shows only the description; according to the paper the title is shown, too.
     choice_queries = ProfileRule[tuple[QueryVariant, ...]](

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from caretbench.build import load_builder
 from caretbench.build.sources.git_mining import newest_changes
-from caretbench.build.sources.repository import RepositoryFacts
 from caretbench.files import DataError
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.suites.efcb.build.build_folder import EfcbFolder
@@ -83,9 +82,6 @@ def test_repositories_and_questions_are_counted_by_hand(tmp_path: Path) -> None:
     assert told["Total"][-1] == str(len(problems))
     _, often = data_tables(turned)
     assert ("GMCQ-Easy random", "4", "4", "16") in often.rows
-    facts = {"owner/name": RepositoryFacts(repo="owner/name", type="tunnel", primary_language="ruby")}
-    known, _ = data_tables(turned, facts)
-    assert known.rows[0][:5] == ("owner", "name", "tunnel", "6 to 7", "Ruby")
     assert (*data_tables([]),) == ()
 
 
@@ -98,7 +94,6 @@ def test_a_folder_that_has_no_problems_says_why(tmp_path: Path) -> None:
     folder.manifest_path.write_text(json.dumps({"profile": "other"}))
     with pytest.raises(DataError, match="profile"):
         folder.read_manifest()
-    assert EfcbFolder(tmp_path / "absent").repositories() == {}
 
 
 def test_the_newest_of_each_repository_within_a_time() -> None:

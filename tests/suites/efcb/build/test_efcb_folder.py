@@ -1,20 +1,13 @@
-"""Folders that a build writes: what is known of the repositories, and how a build without problems ends."""
+"""Results of builds without problems."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from caretbench.suites.efcb.build.build_folder import EfcbFolder
 from caretbench.suites.efcb.build.build_report import build_result
 from caretbench.suites.efcb.build.options import EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems
-from tests.support.efcb_changes import build_tasks, records
-
-
-def test_facts_are_those_of_the_manifest_and_none_without_one(tmp_path: Path) -> None:
-    assert EfcbFolder(tmp_path / "empty").repositories() == {}
-    folder = EfcbFolder(build_tasks(tmp_path / "tasks", 4))
-    assert folder.repositories() == {entry.repo: entry for entry in folder.read_manifest().repositories}
+from tests.support.efcb_changes import records
 
 
 def test_a_build_without_problems_says_where_the_reasons_are(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_fair_questions_are_valid_and_decided_once(tmp_path: Path) -> None:
 def test_a_small_tier_is_unverified(tmp_path: Path) -> None:
     many = balanced(100)
     few = [
-        one.model_copy(update={"id": f"r{one.id}", "labels": {"task": "gmcq-easy", "tier": "resistant"}})
+        one.model_copy(update={"id": f"r{one.id}", "labels": {"task": "gmcq-easy", "tier": "adversarial"}})
         for one in [problem(f"r{number}") for number in range(12)]
     ]
     turned = [
@@ -59,7 +59,7 @@ def test_a_small_tier_is_unverified(tmp_path: Path) -> None:
     rows = QuestionGate(by_reference).run([*many, *few, *turned], tmp_path / "v")
     assert [row.verdict for row in rows] == ["valid"] * 100 + ["unverified"] * 132
     assert rows[100].reasons == (
-        "too_small_to_test: gmcq-easy resistant has 12 questions; attacks are tested with 100",
+        "too_small_to_test: gmcq-easy adversarial has 12 questions; attacks are tested with 100",
     )
 
 

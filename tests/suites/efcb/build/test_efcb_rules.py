@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import combinations
 
 import numpy as np
@@ -11,10 +10,8 @@ import pytest
 from caretbench.build.sources.changes.automated_changes import is_version_change
 from caretbench.build.sources.pull_request import FileChange
 from caretbench.suites.efcb.build.changes import render_patch
-from caretbench.suites.efcb.build.choices.gmcq_easy import CandidatePool, SetRanks, _SetSearch, balance_sets
 from caretbench.suites.efcb.build.choices.sets_of_four import (
     ChangeReferences,
-    ChoiceSet,
     PairFairness,
     SetRelations,
     build_sets_of_four,
@@ -22,37 +19,11 @@ from caretbench.suites.efcb.build.choices.sets_of_four import (
 from caretbench.suites.efcb.build.edits.edit_guards import have_same_meaning
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch, _swaps_unordered_parts
 from caretbench.suites.efcb.build.edits.patch_parts import PatchEdit, Replacement, patch_parts
-from caretbench.suites.efcb.build.options import EasyOptions
 from caretbench.suites.efcb.problem_metadata import seeded_random
 from tests.support.efcb_programs import added, change
 
 ALL = 10_000
 WORDS = ("cache", "socket", "router", "timer")
-
-
-@pytest.mark.parametrize(
-    ("asked", "cost"),
-    [
-        ("cache socket router timer", np.inf),
-        ("cache socket cache cache", np.inf),  # two find their own patch
-        ("cache cache cache cache", 0.0),  # the first alone does
-    ],
-)
-def test_words_may_find_one_patch_of_a_resistant_set(asked: str, cost: float) -> None:
-    pulls = [
-        change((f"{word}.go", added("\n".join(f"{word}({line})" for line in range(8)))), sha=str(place) * 40)
-        for place, word in enumerate(WORDS)
-    ]
-    pool = CandidatePool(pulls, "default")
-    texts = dict(zip(WORDS, asked.split(), strict=True))
-    search = _SetSearch(
-        pool,
-        [texts[pull.files[0].path.removesuffix(".go")] for pull in pool.pulls],
-        np.ones(4, dtype=bool),
-        "resistant",
-        EasyOptions(),
-    )
-    assert search._word_match_costs(np.arange(4), np.array([[1, 2, 3]])).tolist() == [cost]
 
 
 def test_a_change_that_is_left_takes_a_place_in_a_set() -> None:
@@ -74,20 +45,6 @@ def test_a_change_that_is_left_takes_a_place_in_a_set() -> None:
         SetRelations(16, partners, partners, lambda rows: fair[np.ix_(rows, rows)], costs, [0.0] * 16)
     )
     assert {frozenset(four) for four in found} == {frozenset((1, 2, 3, 7)), frozenset((0, 4, 5, 6))}
-
-
-def test_sets_whose_ranks_are_too_frequent_are_removed_and_the_others_kept() -> None:
-    ranks: dict[ChoiceSet, SetRanks] = {}
-    for number in range(12):
-        even = number % 2 == 0
-        ranks[tuple(range(4 * number, 4 * number + 4))] = tuple(
-            (place if even else 0, place if even else 0) for place in range(4)
-        )
-    kept = balance_sets(list(ranks), ranks.__getitem__)
-    assert {four for four in ranks if ranks[four][1][0]} <= set(kept)
-    loads = Counter(vector[0] for four in kept for vector in ranks[four])
-    assert loads[0] <= len(kept) + (len(kept) * 0.75) ** 0.5
-    assert len(kept) < len(ranks)
 
 
 def test_a_change_that_names_another_is_no_choice_next_to_it() -> None:

@@ -22,13 +22,7 @@ def balanced_choice(
 
     Each level divides the items of the level before; the parts of a level take turns. Within the last level the order
     follows from the seed and the items' keys, whatever the order of ``items``.
-
-    Args:
-        items: Items with distinct keys.
-        limit: Maximum number; None: all, in the same order.
-        key: Identifier of an item.
-        levels: Parts by level, the main one first.
-        seed: Random seed.
+    Keys are distinct. Without a limit all items are returned, in this order.
     """
     # A hash of each key instead of a shuffle: one item more leaves the order of the others as it is.
     ordered = sorted(items, key=lambda item: sha256_text(str(seed), key(item)))

@@ -127,13 +127,6 @@ def build_variants(
 ) -> VariantBuild:
     """Return the problems of variants that people wrote into files, and that models write for all contexts.
 
-    Args:
-        contexts: Contexts of the build, with distinct identifiers.
-        files: Files of :func:`read_variants`.
-        executor: Runs the programs.
-        models: Models of the build, by the roles ``generator`` and ``checker``.
-        progress: Receives steps.
-
     Raises:
         DataError: a file cannot be read.
         AnswersMissingError: a model did not answer.

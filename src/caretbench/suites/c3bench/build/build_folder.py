@@ -170,10 +170,6 @@ class C3Folder:
 
         The files of a finished build stay until :meth:`finish`: this one may fail.
 
-        Args:
-            options: Options of the build.
-            material: Hash of the sources' texts.
-
         Raises:
             DataError: it contains a build with other options, or something else.
         """

@@ -16,7 +16,6 @@ from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, SAFIM
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.extraction.policies import Policy, get_policy
-from caretbench.grouping import grouped
 from caretbench.problem import Problem
 from caretbench.runs.reductions import ReducedAnswer, reduce_answers
 from caretbench.suites.c3bench.build.build import build_problems
@@ -26,7 +25,6 @@ from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, G
 from caretbench.suites.c3bench.measures import (
     BLIND_SCALE,
     C3_GATE_VERSION,
-    FEATURES_PREDICATE,
     FOLLOWED_REDUCED,
     SUITE,
     TOKENIZER,
@@ -165,7 +163,7 @@ _COMPONENTS: Final[dict[str, Callable[[Problem], str]]] = {
 def data_tables(problems: Iterable[Problem]) -> tuple[Table, ...]:
     """Return the tokens of each component, and the problems by task, category and language."""
     known = list(problems)
-    return (_tokens(known), _kinds(known), _contexts(known))
+    return (_tokens(known), _kinds(known))
 
 
 def _by_task(problems: Sequence[Problem]) -> Iterator[tuple[str, list[Problem]]]:
@@ -205,27 +203,6 @@ def _kinds(problems: Sequence[Problem]) -> Table:
         for task, category in kinds
     ]  # fmt: skip
     return Table("c3bench-kinds", "Problems", ("Task", "Category", *languages, "Total"), tuple(rows))
-
-
-def _contexts(problems: Sequence[Problem]) -> Table:
-    """Return the contexts of ICC: the source's own implementation and that of each problem count."""
-    contexts = grouped((one.overlap_group or one.id, one) for one in problems if one.label("task") == "icc")
-    with_three = sum(len(members) >= 2 for members in contexts.values())
-    checked = sum(
-        any(check.kind == "predicate" and check.name == FEATURES_PREDICATE for check in problem.checks)
-        for members in contexts.values()
-        for problem in members
-    )
-    rows = (
-        ("contexts", str(len(contexts))),
-        ("source functions", str(len({members[0].cluster for members in contexts.values()}))),
-        ("contexts with at least three implementations", str(with_three)),
-        ("problems with a predicate", str(checked)),
-    )
-    return Table(
-        "c3bench-contexts", "Contexts of ICC", ("What", "Number"), rows,
-        ("The implementation of the source counts among those of a context; it is no problem itself.",),
-    )  # fmt: skip
 
 
 @register_builder

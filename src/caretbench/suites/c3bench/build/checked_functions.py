@@ -125,14 +125,7 @@ def _function_names(text: str) -> list[str]:
 
 
 def paired_functions(identity: str, text: str, checks: str, provenance: Provenance) -> Iterator[CheckedFunction]:
-    """Yield the tested functions of a file; nothing if one of the two texts does not parse.
-
-    Args:
-        identity: Name of the file in problems.
-        text: Text of the file.
-        checks: Text of the file with the checks.
-        provenance: Origin.
-    """
+    """Yield the tested functions of a file, which ``identity`` names; nothing if a text does not parse."""
     module, checking = python_module(text), python_module(checks)
     if module is None or checking is None:
         return

@@ -43,13 +43,8 @@ def implementation_middles(
 ) -> tuple[list[ImplementationContext], list[Reject]]:
     """Return the chosen middles of a function, and the reasons why the others are not used.
 
-    Middles of a function do not overlap. Three of ten functions prefer a run of lines to a node.
-
-    Args:
-        function: Function with tests.
-        max_share: Maximum length of a middle, as a share of the text around it.
-        per_function: Maximum number of middles.
-        seed: Random seed.
+    Middles of a function do not overlap. Three of ten functions prefer a run of lines to a node. ``max_share`` is the
+    maximum length of a middle, as a share of the text around it.
     """
     contexts = equivalent_contexts(function.text, function.entry_point, math.inf)
     if not contexts:
@@ -145,11 +140,6 @@ def examined_contexts(
     """Return the contexts whose implementations are legible, distinct and equivalent; those without one are dropped.
 
     A function that does not pass its own tests is one reject, and no implementation of it is tried.
-
-    Args:
-        contexts: Contexts with implementations.
-        executor: Runs the comparisons.
-        progress: Called with the number of newly decided implementations.
 
     Raises:
         MachineError: a program cannot run on this machine.

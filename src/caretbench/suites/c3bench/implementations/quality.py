@@ -50,11 +50,6 @@ def tree_distance(first: str, second: str, language: str = "python") -> float:
     and a closing mark, divided by the number of marks of both. Layout, comments, texts that stand alone (docstrings)
     and brackets without effect do not count. The texts may be indented parts of a program; what does not parse is
     compared by the tokens that the grammar still finds.
-
-    Args:
-        first: Implementation.
-        second: Implementation.
-        language: Name of their language.
     """
     marks = [list(_marks(text, language)) for text in (first, second)]
     return float(Indel.normalized_distance(*marks))

@@ -175,12 +175,9 @@ class EquivalentContext(NamedTuple):
 
 
 def equivalent_contexts(text: str, entry_point: str, max_share: float) -> list[EquivalentContext]:
-    """Return the middles of a function with at least one other implementation, those with the most first.
+    """Return the middles of a Python function with at least one other implementation, those with the most first.
 
-    Args:
-        text: Python program.
-        entry_point: Name of the function.
-        max_share: Maximum length of a middle, as a share of the text around it.
+    ``max_share`` is the maximum length of a middle, as a share of the text around it.
     """
     module = python_module(text)
     if module is None:

@@ -61,11 +61,7 @@ def _row(model: str, fim: str, cells: Mapping[tuple[str, str], str]) -> PrintedR
 
 
 def printed_table(results: Sequence[Table]) -> Table:
-    """Return Table 2 as printed, below the rows of the run's own table in its form.
-
-    Args:
-        results: The suite's result tables of the run.
-    """
+    """Return Table 2 as printed, below the rows of the run's own table in its form."""
     heads = ("Model", "FIM", "ICC ES", "ICC Pass@1", "ICC IF", "SCC ES", "SCC IF", "Average IF")
     rows = []
     for table in results:

@@ -1,4 +1,4 @@
-"""Result tables in the form of the paper's Table 2, and instruction following by category, type and language."""
+"""Result tables in the form of the paper's Table 2."""
 
 from __future__ import annotations
 
@@ -78,14 +78,10 @@ class ModelAnswers(NamedTuple):
         """Mark of a model that was asked by a format of fill-in-the-middle."""
         return NO_VALUE if not self.prompt else "yes" if self.prompt.startswith("fim/") else "no"
 
-    def task(self, task: str, label: str = "", value: str = "") -> ModelAnswers:
-        """Return the results for one task, and for one value of a label."""
-
-        def belongs(row: ScoreRow) -> bool:
-            problem = self.problems[row["problem_id"]]
-            return problem.label("task") == task and (not label or problem.labels.get(label) == value)
-
-        return self._replace(rows=tuple(row for row in self.rows if belongs(row)))
+    def task(self, task: str) -> ModelAnswers:
+        """Return the results for one task."""
+        rows = (row for row in self.rows if self.problems[row["problem_id"]].label("task") == task)
+        return self._replace(rows=tuple(rows))
 
     def by_problem(self, value: Value) -> dict[str, float]:
         """Return the mean over samples of a value, by problem in the order of names; those without any are missing."""
@@ -219,12 +215,6 @@ _HEADLINES: Final[Mapping[str, Headline]] = {
     ),
     "scale": Headline("SCC IF", "Scale-Control Completion: the answer has the extent that its instruction asks for"),
 }
-_LABELS: Final = (
-    ("icc", "category", "by category (Implementation-Control Completion)"),
-    ("scc", "category", "by type (Scale-Control Completion)"),
-    ("icc", "language", "by language (Implementation-Control Completion)"),
-    ("scc", "language", "by language (Scale-Control Completion)"),
-)
 
 
 def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
@@ -234,7 +224,6 @@ def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
     for (profile, policy), group in groupby(models, key=lambda one: (one.profile, one.policy)):
         chosen = list(group)
         tables += [_main_table(chosen, profile, policy), *judged_tables(chosen, profile, policy)]
-        tables += _label_tables(chosen, profile, policy)
     effects = instruction_effects(with_joint(results), effect_measures(results), seed)
     if effects:
         tables.append(effect_table(effects, "c3bench-instruction", "Effect of the instruction (Figure 6, in form)"))
@@ -350,40 +339,3 @@ def _scale_skill(model: ModelAnswers) -> str:
         return f"{NO_VALUE}\nblind {100 * blind:.1f}"
     interval = skill_interval(scores, floors, [one.cluster for one in problems], seed=model.seed)
     return RateEstimate(value, interval, len(scores)).percent
-
-
-def scale_measure(models: Sequence[ModelAnswers]) -> Value:
-    """Return the measure that leads for SCC: extent and tests where answers ran; the extent alone under ``paper``."""
-    ran = any(_shows_sense(model.profile) and model.task("scc").by_problem(passed) for model in models)
-    return joint if ran else followed
-
-
-_MEASURE_TITLES: Final = {
-    ("icc", True): "Instruction following", ("scc", True): "Extent and tests", ("scc", False): "Instruction following",
-}  # fmt: skip
-
-
-def _label_tables(models: Sequence[ModelAnswers], profile: str, policy: str) -> Iterator[Table]:
-    of_scale = scale_measure(models)
-    for task, label, title in _LABELS:
-        values = sorted(
-            {
-                problem.label(label)
-                for problem in models[0].problems.values()
-                if problem.label("task") == task and label in problem.labels
-            }
-        )
-        # A table with one column repeats the main table.
-        if len(values) < 2:
-            continue
-        measure = joint if task == "icc" else of_scale
-        rows = [
-            (model.title, *(percent(model.task(task, label, value).mean(measure)) for value in values))
-            for model in models
-        ]
-        yield Table(
-            f"c3bench-{task}-{label}-{profile}-{policy}",
-            f"{_MEASURE_TITLES[task, measure is joint]} {title}, {profile} profile, policy {policy}",
-            ("Model", *values),
-            tuple(rows),
-        )

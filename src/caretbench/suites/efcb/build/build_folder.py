@@ -87,11 +87,6 @@ class EfcbFolder(BuiltFolder):
         """
         return read_document(self.manifest_path, EfcbManifest)
 
-    def repositories(self) -> dict[str, RepositoryFacts]:
-        """Return the facts of repositories by name; empty without a manifest."""
-        entries = self.read_manifest().repositories if self.manifest_path.exists() else ()
-        return {entry.repo: entry for entry in entries}
-
 
 _NAMES: Final[Mapping[str, str]] = {"tasks": "--task", "limit": "--max-changes"}
 """Command-line names of options that have another name in the manifest."""

@@ -373,9 +373,8 @@ class EfcbBuilder(Builder):
         """Return repositories and questions, as the paper's Tables 2 and 3, and the leak report."""
         loaded = self.suite.load(source)
         folder = None if source == "starter" else EfcbFolder(Path(source))
-        facts = folder.repositories() if folder else {}
         leaks = (folder.read_leaks() if folder else []) or leak_report(loaded.problems)
-        return (*data_tables(loaded.problems, facts), *leak_tables(leaks))
+        return (*data_tables(loaded.problems), *leak_tables(leaks))
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> QuestionGate:
         """Return the gate for questions."""

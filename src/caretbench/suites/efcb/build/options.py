@@ -55,7 +55,7 @@ class EasyOptions(ChoiceOptions):
     """Options of GMCQ-Easy; empty ``tiers`` means those of the profile.
 
     ``window`` and ``wide_window`` are the maximum distance of two choices in the order of merges; the wide one is for
-    the tiers ``adversarial`` and ``resistant``. The ratio of two choices' lines is between ``smallest`` and
+    the tiers ``same_file`` and ``adversarial``. The ratio of two choices' lines is between ``smallest`` and
     ``largest``.
     """
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from caretbench.languages.path_languages import path_languages
 from caretbench.problem import Problem
@@ -12,40 +12,23 @@ from caretbench.suites.efcb.problem_metadata import TASK_TITLES, TASKS
 from caretbench.suites.suite_types import Table
 
 _REPOSITORY_HEADS: Final = (
-    "Organization", "Repository", "Type", "Number of Questions", "Primary Language", "Changes by Language", "Licence",
+    "Organization", "Repository", "Number of Questions", "Primary Language", "Changes by Language", "Licence",
     "Merged",
 )  # fmt: skip
 
 
-class KnownRepository(Protocol):
-    """Facts about a repository that its problems do not tell."""
-
-    @property
-    def type(self) -> str | None:
-        """Purpose of the repository."""
-
-    @property
-    def primary_language(self) -> str | None:
-        """Name of the language with the most bytes."""
-
-    @property
-    def license(self) -> str | None:
-        """Licence of the repository."""
-
-
-def data_tables(problems: Iterable[Problem], facts: Mapping[str, KnownRepository] | None = None) -> Iterator[Table]:
+def data_tables(problems: Iterable[Problem]) -> Iterator[Table]:
     """Yield tables about the data in the form of the paper's Tables 2 and 3.
 
-    A question counts once for all orders of its choices and query variants. Without ``facts`` of a repository, the
-    table shows what its problems contain.
+    A question counts once for all orders of its choices and query variants.
     """
     known = list(problems)
     if known:
-        yield _repositories(known, facts or {})
+        yield _repositories(known)
         yield _questions(known)
 
 
-def _repositories(problems: Sequence[Problem], facts: Mapping[str, KnownRepository]) -> Table:
+def _repositories(problems: Sequence[Problem]) -> Table:
     changes: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     languages: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     licences: dict[str, Counter[str]] = defaultdict(Counter)
@@ -59,11 +42,10 @@ def _repositories(problems: Sequence[Problem], facts: Mapping[str, KnownReposito
     rows = []
     for repository, tasks in sorted(changes.items()):
         spoken = {name: len(clusters) for name, clusters in languages[repository].items()}
-        known = facts.get(repository)
         # Texts and data without a language are `other`, which names no repository, even where they are most of its
         # changes.
         most = min(spoken, key=lambda name: (name == "other", -spoken[name], name))
-        main = path_languages().get((known and known.primary_language) or most)
+        main = path_languages().get(most)
         counts = sorted({len(clusters) for clusters in tasks.values()})
         owner, _, name = repository.rpartition("/")
         shares = sorted(spoken.items(), key=lambda entry: (-entry[1], entry[0]))
@@ -71,11 +53,10 @@ def _repositories(problems: Sequence[Problem], facts: Mapping[str, KnownReposito
             (
                 owner or "unknown",
                 name,
-                (known and known.type) or "",
                 " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))),
                 main.title if main else "",
                 ", ".join(f"{_title(name)} {count}" for name, count in shares),
-                (known and known.license) or licences[repository].most_common(1)[0][0],
+                licences[repository].most_common(1)[0][0],
                 " to ".join(dict.fromkeys((min(dates[repository]), max(dates[repository])))),
             )
         )
@@ -85,8 +66,8 @@ def _repositories(problems: Sequence[Problem], facts: Mapping[str, KnownReposito
         _REPOSITORY_HEADS,
         tuple(rows),
         (
-            "Number of questions: the fewest and the most of the tasks. Where the repository itself was not looked at, "
-            "its primary language is that of most changes that are asked about. What it is for no history tells.",
+            "Number of questions: the fewest and the most of the tasks. The primary language is that of most changes "
+            "that are asked about. The paper's column with the type is missing: no history tells it.",
         ),
     )
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from importlib import resources
 from string import Template
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, NamedTuple, get_args
 
 from caretbench.build.build_models import BuildModels
 from caretbench.build.validation.forbidden_access import forbidden_access
@@ -58,15 +58,13 @@ def watched_effect(result: ExecutionResult) -> str:
     return result.stderr.text.rpartition(_MARK)[2].split("\n")[0][:60] or "unknown"
 
 
-TrialReason = Literal["wrong", "slow", "hostile", "not_run"]
-
 _LAST_ERROR = re.compile(r"(?m)^(\w*(?:Error|Exception)\b[^\n]{0,160})")
 
 
-class TrialFault(NamedTuple):
-    """Reason why a variant is not kept after its runs."""
+class Fault(NamedTuple):
+    """Verdict on a variant that is not kept, with its details."""
 
-    reason: TrialReason
+    verdict: Verdict
     detail: str
 
 
@@ -101,13 +99,10 @@ def reference_faults(contexts: Sequence[CodeContext], executor: Executor) -> dic
 
 def trial_faults(
     contexts: Mapping[str, CodeContext], variants: Sequence[Variant], executor: Executor
-) -> dict[int, TrialFault]:
-    """Return the faults of variants by index. The more expensive runs are those of variants that pass once.
+) -> dict[int, Fault]:
+    """Return the faults of variants by index; the references of their contexts pass.
 
-    Args:
-        contexts: Contexts by identifier; their references pass.
-        variants: Variants.
-        executor: Runs the programs.
+    The more expensive runs are those of variants that pass once.
     """
     plain = {f"{index}/0": _request(contexts[one.context], one, index, 0) for index, one in enumerate(variants)}
     first = results_of(executor, plain.values())
@@ -133,7 +128,7 @@ def trial_faults(
         index = int(identity.partition("/")[0])
         fault = _fault(result) or _access_fault(contexts[variants[index].context], variants[index].text, result, usual)
         # An effect outweighs a wrong result: it is what a person should look at.
-        if fault is not None and (index not in faults or fault.reason == "hostile"):
+        if fault is not None and (index not in faults or fault.verdict == "hostile"):
             faults[index] = fault
     return faults
 
@@ -191,32 +186,32 @@ def _usual_accesses(
 
 def _access_fault(
     context: CodeContext, text: str, result: ExecutionResult, usual: Mapping[str, Sequence[str]]
-) -> TrialFault | None:
+) -> Fault | None:
     source = context.splice.program(text)
     for access in result.accesses or ():
         is_forbidden = access.startswith("starts ") or forbidden_access(source, context.language, [access])
         if is_forbidden and access not in usual[context.id]:
-            return TrialFault("hostile", f"effect while it runs: it {access}")
+            return Fault("hostile", f"effect while it runs: it {access}")
     return None
 
 
-def _fault(result: ExecutionResult) -> TrialFault | None:
+def _fault(result: ExecutionResult) -> Fault | None:
     if result.status is Status.PASSED:
         return None
     effect = watched_effect(result)
     if effect:
-        return TrialFault("hostile", f"effect while it runs: {effect}")
+        return Fault("hostile", f"effect while it runs: {effect}")
     if result.status is Status.INCOMPLETE:
         # `exit(0)` before the checks is how a version passes without being right.
-        return TrialFault("hostile", "ends the program before its end")
+        return Fault("hostile", "ends the program before its end")
     if result.status.is_machine_fault and result.status is not Status.MISSING_DEPENDENCY:
-        return TrialFault("not_run", f"{result.status}: {result.reason}"[:200])
+        return Fault("not_run", f"{result.status}: {result.reason}"[:200])
     fault = agreement_fault(result)
     if fault.reason == "slow":
-        return TrialFault("slow", fault.detail.partition(" for ")[0])
+        return Fault("slow", fault.detail.partition(" for ")[0])
     if result.status.hits_limit:
-        return TrialFault("slow", str(result.status))
-    return TrialFault("wrong", f"{result.status}{_explained(result)}")
+        return Fault("slow", str(result.status))
+    return Fault("wrong", f"{result.status}{_explained(result)}")
 
 
 def _explained(result: ExecutionResult) -> str:
@@ -235,7 +230,7 @@ class Examination(NamedTuple):
     kept: tuple[Variant, ...]
 
 
-Faults = dict[int, tuple[Verdict, str]]
+Faults = dict[int, Fault]
 
 
 def examine(
@@ -243,11 +238,7 @@ def examine(
 ) -> Examination:
     """Return the verdicts on variants. Nothing that a variant contains runs outside of the sandbox.
 
-    Args:
-        contexts: Contexts with distinct identifiers.
-        variants: Variants of these contexts.
-        executor: Runs the programs.
-        models: Models of the build; the role ``checker`` reads the instructions of what passed.
+    The role ``checker`` of the models reads the instructions of what passed.
 
     Raises:
         AnswersMissingError: the checker did not answer.
@@ -259,12 +250,12 @@ def examine(
     broken = reference_faults(used, executor)
     for index, variant in enumerate(variants):
         if variant.context in broken:
-            faults[index] = ("reference", broken[variant.context])
+            faults[index] = Fault("reference", broken[variant.context])
         elif (fault := _static_fault(by_id[variant.context], variant)) is not None:
             faults[index] = fault
     tried = [index for index in range(len(variants)) if index not in faults]
     trials = trial_faults(by_id, [variants[index] for index in tried], executor)
-    faults |= {tried[place]: (trial.reason, trial.detail) for place, trial in trials.items()}
+    faults |= {tried[place]: fault for place, fault in trials.items()}
     # After the trials: a version that fails must not take the place of a right one that is like it.
     _drop_duplicates(by_id, variants, faults)
     # Last, because it may cost money: only what passed everything else is sent to the checker.
@@ -272,7 +263,7 @@ def examine(
     rules = _distinct_rules(by_id, variants, faults)
     rows, kept = [], []
     for index, variant in enumerate(variants):
-        verdict, detail = faults.get(index, ("kept", ""))
+        verdict, detail = faults.get(index, Fault("kept", ""))
         variant = replace(variant, rule=rules.get(index))
         rows.append(_row(variant, verdict, detail))
         if verdict == "kept":
@@ -304,24 +295,24 @@ def _row(one: Variant, verdict: Verdict, detail: str) -> ExaminedVariant:
     )
 
 
-def _static_fault(context: CodeContext, one: Variant) -> tuple[Verdict, str] | None:
+def _static_fault(context: CodeContext, one: Variant) -> Fault | None:
     """Return the fault of a variant that is found without a run."""
     if not one.text.strip() or len(one.text) > MAX_VARIANT_CHARACTERS or "\0" in one.text:
-        return "malformed", "empty, too long, or with a null character"
+        return Fault("malformed", "empty, too long, or with a null character")
     if flags := tamper_flags(one.text, context.reference, context.language):
-        return "hostile", flags[0]
+        return Fault("hostile", flags[0])
     fault = misplaced(context.prefix, one.text, context.suffix, context.reference, context.language)
     if fault:
-        return "malformed", fault
+        return Fault("malformed", fault)
     if language_of_grammar(context.language).unused_imports_fail:
         unused = unused_import(context.prefix, one.text, context.suffix, context.language)
         if unused:
-            return "malformed", f"does not compile as shown: {unused} is imported and not used"
+            return Fault("malformed", f"does not compile as shown: {unused} is imported and not used")
     style = quality_reject(context.prefix, one.text, context.suffix, (), context.language)
     if style:
-        return "style", style.partition(": ")[2]
+        return Fault("style", style.partition(": ")[2])
     fault = _instruction_fault(context, one)
-    return ("instruction", fault) if fault else None
+    return Fault("instruction", fault) if fault else None
 
 
 def _instruction_fault(context: CodeContext, one: Variant) -> str:
@@ -351,7 +342,7 @@ def _drop_duplicates(contexts: Mapping[str, CodeContext], variants: Sequence[Var
         described = [other.rewrite for other in context.others if features is not None and other.rule.holds(features)]
         reason = quality_reject(context.prefix, one.text, context.suffix, others, context.language)
         if reason or described:
-            faults[index] = ("duplicate", reason or f"does what the instruction of {described[0]} demands")
+            faults[index] = Fault("duplicate", reason or f"does what the instruction of {described[0]} demands")
         else:
             kept[one.context].append(one.text)
 
@@ -368,13 +359,13 @@ def _drop_misread(
             for index in indexes:
                 fault = readings[name, variants[index].name]
                 if fault:
-                    faults[index] = ("instruction", fault)
+                    faults[index] = Fault("instruction", fault)
         return
     for indexes in passed.values():
         for index in indexes:
             # A person who writes an instruction has read it; of a model's, at least a rule must find what it demands.
             if variants[index].origin == "model" and not demands_of(variants[index].instruction):
-                faults[index] = ("instruction", "no rule reads the instruction, and there is no checker")
+                faults[index] = Fault("instruction", "no rule reads the instruction, and there is no checker")
 
 
 def _distinct_rules(

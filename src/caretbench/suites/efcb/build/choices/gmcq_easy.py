@@ -1,18 +1,15 @@
 """GMCQ-Easy: four patches of one repository, one of which makes the described change.
 
-Changes are put into sets of four, and each member of a set is the correct choice of one question. Five tiers:
-``random`` draws sets, ``matched`` has similar changes, ``same_file`` has changes to one file, ``adversarial`` has
-changes whose texts resemble each other's patches, and ``resistant`` keeps sets in which word scores find at most one of
-the four.
+Changes are put into sets of four, and each member of a set is the correct choice of one question. Four tiers:
+``random`` draws sets, ``matched`` has similar changes, ``same_file`` has changes to one file, and ``adversarial`` has
+changes whose texts resemble each other's patches.
 """
 
 from __future__ import annotations
 
-import math
 import random
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
@@ -45,7 +42,7 @@ from caretbench.suites.efcb.choices import (
     balanced_positions,
     insert_choice,
 )
-from caretbench.suites.efcb.lexical_similarity import PatchCorpus, Scorer, Scores
+from caretbench.suites.efcb.lexical_similarity import PatchCorpus, Scores
 from caretbench.suites.efcb.problem_metadata import EasyTier, efcb_profile, main_language, seeded_random
 
 # Costs of a block against its window of 2 × 1,250 changes are 5.6 MB; those of all pairs of tailscale's 11,116 would be
@@ -55,11 +52,7 @@ _BLOCK: Final = 256
 _NEAREST_COUNT: Final = 64
 # Cost if two changes share no folder, or have different languages; similarities are 0 to 1.
 _MISMATCH_COST: Final = 0.25
-# Minimum ratio of two scores, so that other word statistics do not reverse their order.
-_CLEAR_RATIO: Final = 1.05
 _IMPOSSIBLE_COST: Final = np.inf
-# More than any similarity cost.
-_REVERSE_RIVAL_COST: Final = 10.0
 
 
 class CandidatePool:
@@ -112,8 +105,6 @@ class CandidatePool:
             if not has_query[index]
             else "too_few_candidates"
             if len(search.partners(index)) < WRONG_CHOICE_COUNT
-            else "few_rivals"
-            if tier == "resistant"
             else "no_set"
             for index in range(len(self.pulls))
         ]
@@ -163,18 +154,17 @@ class _SetSearch:
             seeded_random(options.seed, f"gmcq-easy {tier}", f"{pool.repo} {pull.merge_sha}").random()
             for pull in pool.pulls
         ]
-        if tier in ("adversarial", "resistant"):
-            self._tfidf = pool.corpus.query_vectors(texts, "tfidf")
-            self._bm25 = pool.corpus.query_vectors(texts, "bm25")
+        if tier == "adversarial":
+            self._tfidf = pool.corpus.query_vectors(texts)
             # A text may share no word with its own patch; rivals are measured relative to this score.
-            self._own = np.maximum(pool.corpus.own_scores(self._tfidf, "tfidf"), 1e-9)
+            self._own = np.maximum(pool.corpus.own_scores(self._tfidf), 1e-9)
         self._near = self._nearest_partners()
 
     def relations(self) -> SetRelations:
         """Return the relations for building sets."""
         near = self._near.__getitem__
-        # In these tiers a partner must be a rival, or change the same file, and only the nearest ones do.
-        partners = near if self._tier in ("resistant", "same_file") else self.partners
+        # A partner must change the same file, and only the nearest ones do.
+        partners = near if self._tier == "same_file" else self.partners
         return SetRelations(len(self._pool.pulls), near, partners, self._fair, self._set_costs, self._draws)
 
     def partners(self, index: int) -> Indices:
@@ -203,8 +193,6 @@ class _SetSearch:
             low, high = max(0, start - self._window), min(count, start + _BLOCK + self._window)
             around = np.arange(low, high, dtype=np.int64)
             costs = self._pair_costs(block, around)
-            if self._tier == "resistant":
-                costs += self._rival_costs(block, around)
             for index, row in zip(block, costs, strict=True):
                 partners = self.partners(int(index))
                 partners = partners[np.isfinite(row[partners - low])]
@@ -237,32 +225,11 @@ class _SetSearch:
     def _adversarial_costs(self, left: Indices, right: Indices) -> Scores:
         """Return minus the sum of both texts' scores of the other's patch, relative to their own."""
         corpus = self._pool.corpus
-        forth = corpus.pairwise_scores(self._tfidf, left, right, "tfidf") / self._own[left][:, None]
-        back = corpus.pairwise_scores(self._tfidf, right, left, "tfidf").T / self._own[right][None, :]
+        forth = corpus.pairwise_scores(self._tfidf, left, right) / self._own[left][:, None]
+        back = corpus.pairwise_scores(self._tfidf, right, left).T / self._own[right][None, :]
         # Bounded, since a single rival with ten times the score would decide the whole set against three moderate ones.
         costs: Scores = -np.minimum(forth, 2.0) - np.minimum(back, 2.0)
         return costs
-
-    def _rival_costs(self, left: Indices, right: Indices) -> Scores:
-        """Return rivalry costs.
-
-        0 if left outscores right's own patch in right's question, 10 if only the reverse holds, infinity if neither.
-        """
-        ahead, behind = np.ones((2, len(left), len(right)), dtype=bool)
-        for query_rows, own, scorer in self._scorers:
-            forth = self._pool.corpus.pairwise_scores(query_rows, left, right, scorer)
-            back = self._pool.corpus.pairwise_scores(query_rows, right, left, scorer).T
-            behind &= forth > own[left][:, None] * _CLEAR_RATIO
-            ahead &= back > own[right][None, :] * _CLEAR_RATIO
-        return np.where(ahead, 0.0, np.where(behind, _REVERSE_RIVAL_COST, _IMPOSSIBLE_COST))
-
-    @cached_property
-    def _scorers(self) -> tuple[tuple[csr_array, Scores, Scorer], ...]:
-        """Query vectors, scores of own patches, and name of each scorer."""
-        return (
-            (self._tfidf, self._own, "tfidf"),
-            (self._bm25, self._pool.corpus.own_scores(self._bm25, "bm25"), "bm25"),
-        )
 
     def _set_costs(self, rows: Indices, triples: Indices) -> Costs:
         pairs = self._pair_costs(rows, rows)
@@ -275,65 +242,7 @@ class _SetSearch:
             touched = self._pool.files[rows].toarray() > 0
             touched = touched[:, touched[0]]
             costs[~(touched[one] & touched[two] & touched[three]).any(axis=1)] = _IMPOSSIBLE_COST
-        return costs + self._word_match_costs(rows, triples) if self._tier == "resistant" else costs
-
-    def _word_match_costs(self, rows: Indices, triples: Indices) -> Costs:
-        """Return infinity for each set in which word scores find more than one correct patch, else 0.
-
-        A patch is found if TF-IDF or BM25 ranks it first.
-        """
-        members = np.concatenate((np.zeros((len(triples), 1), dtype=np.int64), triples), axis=1)
-        costs = np.zeros(len(triples))
-        for query_rows, _, scorer in self._scorers:
-            scores = self._pool.corpus.pairwise_scores(query_rows, rows, rows, scorer)
-            square = scores[members[:, :, None], members[:, None, :]]
-            own = np.einsum("nii->ni", square)
-            best = np.where(np.eye(CHOICE_COUNT, dtype=bool), -np.inf, square).max(axis=2)
-            hits = (best <= own * _CLEAR_RATIO).sum(axis=1)
-            # Word overlap may find one of the four: only 25 of 150 changes of tailscale have a rival with a higher
-            # score among 2,500.
-            costs[hits > 1] = _IMPOSSIBLE_COST
         return costs
-
-
-SetRanks = tuple[tuple[int, ...], ...]
-"""Rank of the correct choice by each scorer, in each of the four questions of a set."""
-
-
-def lexical_ranks(pool: CandidatePool, texts: Sequence[str], choice_set: ChoiceSet) -> SetRanks:
-    """Return the number of choices ahead of the correct one by TF-IDF and by BM25, for each member of a set."""
-    ranks = []
-    for index in choice_set:
-        scores = (pool.corpus.tfidf(texts[index]), pool.corpus.bm25(texts[index]))
-        ranks.append(tuple(sum(bool(values[other] > values[index]) for other in choice_set) for values in scores))
-    return tuple(ranks)
-
-
-def balance_sets(sets: Sequence[ChoiceSet], ranks_of: Callable[[ChoiceSet], SetRanks]) -> list[ChoiceSet]:
-    """Return the sets without those that make a rank too frequent, worst first.
-
-    A quarter plus one standard error is allowed.
-    """
-    kept = {choice_set: ranks_of(choice_set) for choice_set in sorted(sets)}
-    while kept:
-        loads = Counter(entry for ranks in kept.values() for vector in ranks for entry in enumerate(vector))
-        share = float(len(kept))  # a quarter of four questions each
-        # Exactly equal ranks would cost most of a small tier; one standard error is a third of what the leak report
-        # allows.
-        slack = math.sqrt(share * (1 - 1 / CHOICE_COUNT))
-        excess = {entry: load - share for entry, load in loads.items() if load > share + slack}
-        if not excess:
-            break
-        # By the sum of its excesses, and by its members among equals: the order of the sets must not decide.
-        worst = max(
-            kept,
-            key=lambda choice_set: (
-                sum(excess.get(entry, 0.0) for vector in kept[choice_set] for entry in enumerate(vector)),
-                choice_set,
-            ),
-        )
-        del kept[worst]
-    return list(kept)
 
 
 TASK: Final = "gmcq-easy"
@@ -443,11 +352,6 @@ def _draw_in_sets(
     for pool in pools:
         texts = [next((query.text for query in queries_by_change[pull.key]), "") for pull in pool.pulls]
         sets, reasons = pool.build_sets(texts, tier, options)
-        if tier == "resistant":
-            kept = balance_sets(sets, lambda four, pool=pool, texts=texts: lexical_ranks(pool, texts, four))  # type: ignore[misc]
-            for index in {index for four in set(sets) - set(kept) for index in four}:
-                reasons[index] = "uneven_ranks"
-            sets = kept
         for four in sets:
             name = "+".join(sorted(pool.pulls[index].merge_sha for index in four))
             group = f"{pool.repo} {tier} {sha256_text(name)[:_GROUP_DIGITS]}"
