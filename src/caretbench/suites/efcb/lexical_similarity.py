@@ -35,8 +35,6 @@ Scorer = Literal["tfidf", "bm25"]
 # description: whole identifiers seldom occur in prose.
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _END_OF_FILE = "\n---\n"
-# Halves of characters in UTF-16, which no encoder takes: words are numbered around them.
-_SURROGATES: Final = range(0xD800, 0xE000)
 # The defaults of bm25s and rank_bm25.
 _BM25_K1: Final = 1.5
 _BM25_B: Final = 0.75
@@ -170,10 +168,9 @@ def word_distances(texts: Sequence[str]) -> Scores:
     Texts with the same number of words are compared word by word (an edit distance would find shortcuts around a swap),
     others by Levenshtein distance.
     """
-    letters = _WordCharacters()
-    spelled = ["".join(map(letters.__getitem__, text.split())) for text in texts]
+    words = [text.split() for text in texts]
     square = np.zeros((len(texts), len(texts)))
-    for (row, one), (column, other) in combinations(enumerate(spelled), 2):
+    for (row, one), (column, other) in combinations(enumerate(words), 2):
         # An edit distance finds ways around an exchange of two words (one inserted here, one dropped there), so that
         # another choice becomes the centre than by counting places.
         distance = (Hamming if len(one) == len(other) else Levenshtein).distance(one, other)
@@ -185,15 +182,6 @@ def _row_products(left: csr_array, right: csr_array) -> Scores:
     """Return the product of each row with each other row."""
     products: Scores = (left @ right.T).toarray()
     return products
-
-
-class _WordCharacters(dict[str, str]):
-    """Map of words to single characters, without surrogates, for fast comparison of texts."""
-
-    def __missing__(self, word: str) -> str:
-        number = len(self)
-        self[word] = letter = chr(number if number < _SURROGATES.start else number + len(_SURROGATES))
-        return letter
 
 
 def file_titles(text: str) -> list[str]:

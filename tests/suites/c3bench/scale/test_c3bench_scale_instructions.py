@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.suites.c3bench.scale.scale_types import (
-    BLOCK_NODES,
-    NODE_CLASSES,
-    ScaleSpecification,
-    scale_instructions,
-)
+from caretbench.suites.c3bench.scale.scale_types import NODE_CLASSES, BlockNode, ScaleSpecification, scale_instructions
 from tests.support.scale_instructions import stated_specification
 
 UNITS = st.sampled_from(["code_line", "statement"])
 NUMBERS = st.integers(1, 40)
 SPECIFICATIONS = st.one_of(
     st.just({"kind": "span_rest_of_line"}),
-    st.builds(lambda node: {"kind": "span_node", "node": node}, st.sampled_from(sorted(NODE_CLASSES))),
+    st.builds(lambda node: {"kind": "span_node", "node": node}, st.sampled_from(NODE_CLASSES)),
     st.builds(lambda n, unit: {"kind": "lines", "n": n, "unit": unit}, NUMBERS, UNITS),
-    st.builds(lambda node: {"kind": "block", "node": node}, st.sampled_from(sorted(BLOCK_NODES))),
+    st.builds(lambda node: {"kind": "block", "node": node}, st.sampled_from(get_args(BlockNode))),
     st.builds(
         lambda node, n, unit: {"kind": "block", "node": node, "header_in_prefix": True, "n": n, "unit": unit},
-        st.sampled_from(sorted(BLOCK_NODES)),
+        st.sampled_from(get_args(BlockNode)),
         NUMBERS,
         UNITS,
     ),
     st.builds(
-        lambda node: {"kind": "block", "node": node, "header_in_prefix": True}, st.sampled_from(sorted(BLOCK_NODES))
+        lambda node: {"kind": "block", "node": node, "header_in_prefix": True}, st.sampled_from(get_args(BlockNode))
     ),
 )
 

@@ -17,19 +17,9 @@ def test_specifications_are_json() -> None:
     [
         ({}, "specification: kind: it is missing"),
         ({"kind": "line"}, "specification: kind: expected 'span_rest_of_line', 'span_node', 'lines' or 'block', but"),
-        ({"kind": "lines"}, "specification: n: lines has a number of lines, but it is missing"),
         ({"kind": "lines", "n": 0}, "specification: n: Input should be greater than or equal to 1"),
         ({"kind": "lines", "n": "3"}, "specification: n: Input should be a valid integer"),
         ({"kind": "lines", "n": 3, "unit": "word"}, "specification: unit: expected 'code_line'"),
-        ({"kind": "lines", "n": 3, "node": "for"}, "specification: node: lines has none, but it is 'for'; remove it"),
-        (
-            {"kind": "lines", "n": 3, "header_in_prefix": True},
-            "specification: header_in_prefix: it belongs to kind block",
-        ),
-        ({"kind": "block"}, "specification: node: block has one of class, for, function, if"),
-        ({"kind": "block", "node": "argument"}, "not 'argument'"),
-        ({"kind": "span_node", "node": "for"}, "specification: node: span_node has one of argument, condition, target"),
-        ({"kind": "span_rest_of_line", "n": 2}, "specification: n: span_rest_of_line has no number of lines"),
         ({"kind": "span_rest_of_line", "size": 2}, "specification: size: there is no such field"),
         (
             {"kind": "span_rest_of_line", "language": "go"},

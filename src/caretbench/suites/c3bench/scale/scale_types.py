@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, Self
+from typing import Literal, Self, get_args
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError
 
 from caretbench.errors import UsageError
 from caretbench.files import describe_validation_error, read_packaged_toml
@@ -22,8 +22,7 @@ NodeClass = Literal["argument", "condition", "value", "target"]
 BlockNode = Literal["for", "while", "if", "try", "with", "match", "function", "class"]
 Level = Literal["strict", "lenient"]
 
-NODE_CLASSES: frozenset[str] = frozenset({"argument", "condition", "value", "target"})
-BLOCK_NODES: frozenset[str] = frozenset({"for", "while", "if", "try", "with", "match", "function", "class"})
+NODE_CLASSES: tuple[NodeClass, ...] = get_args(NodeClass)
 
 
 class SpecificationError(UsageError):
@@ -70,22 +69,6 @@ class ScaleSpecification(Row):
             text = describe_validation_error(error, _MESSAGES).removeprefix("row: ")
             raise SpecificationError(f"specification: {text}") from None
 
-    @model_validator(mode="after")
-    def _fields_fit_kind(self) -> Self:
-        wanted = {"block": BLOCK_NODES, "span_node": NODE_CLASSES}.get(self.kind)
-        if wanted is not None and self.node not in wanted:
-            raise ValueError(f"node: {self.kind} has one of {', '.join(sorted(wanted))}, not {_json(self.node)}")
-        if wanted is None and self.node is not None:
-            raise ValueError(f"node: {self.kind} has none, but it is {_json(self.node)}; remove it")
-        # Pydantic takes the field as optional for all kinds; without a number this kind would accept any answer.
-        if self.kind == "lines" and self.n is None:
-            raise ValueError("n: lines has a number of lines, but it is missing")
-        if self.kind in {"span_rest_of_line", "span_node"} and self.n is not None:
-            raise ValueError(f"n: {self.kind} has no number of lines; remove it")
-        if self.header_in_prefix and self.kind != "block":
-            raise ValueError(f"header_in_prefix: it belongs to kind block, not {self.kind}; remove it")
-        return self
-
 
 _MESSAGES: Mapping[str, str] = {
     "literal_error": "expected {expected}, but it is {input}",
@@ -94,10 +77,6 @@ _MESSAGES: Mapping[str, str] = {
     "model_type": "expected an object with fields, but it is {input}",
     "model_attributes_type": "expected an object with fields, but it is {input}",
 }
-
-
-def _json(value: Any) -> str:
-    return "missing" if value is None else repr(value)
 
 
 @dataclass(frozen=True)

@@ -10,25 +10,17 @@ from itertools import pairwise
 from typing import Final
 
 import tree_sitter
-from pydantic import BaseModel, ConfigDict
 
 from caretbench.files import read_packaged_toml
 from caretbench.languages.node_kinds import node_kinds
+from caretbench.problem import Row
 from caretbench.suites.efcb.build.edits.patch_parts import collapse_whitespace
 from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.parser import upwards
 from caretbench.syntax.uses.expression_contexts import callee_of, operator_of
 
 
-class _Symmetric(BaseModel):
-    """Patterns for all languages, and names by language."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-    patterns: tuple[str, ...]
-
-
-class _Log(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class _Log(Row):
     receivers: str
     names: frozenset[str]
     titles: frozenset[str]
@@ -37,15 +29,10 @@ class _Log(BaseModel):
     reported: frozenset[str]
 
 
-class _Frame(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    names: frozenset[str]
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    frame: _Frame
-    symmetric: _Symmetric
+class _Table(Row):
+    frame: Mapping[str, frozenset[str]]
+    symmetric: Mapping[str, tuple[str, ...]]
+    """Patterns for all languages, and names by language."""
     log: _Log
     alike: Mapping[str, tuple[frozenset[str], ...]]
     counterparts: Mapping[str, tuple[tuple[str, str] | tuple[str, str, str], ...]]
@@ -64,11 +51,10 @@ def _language(grammar: str) -> str:
 def is_symmetric_call(name: str, grammar: str) -> bool:
     """Return whether the order of the arguments of a call with this name does not matter."""
     table = _table().symmetric
-    named: Sequence[str] = (table.model_extra or {}).get(_language(grammar), ())
     # Camel case is split into words, so that "eq" does not match "request".
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-    return name in named or any(
-        re.search(pattern, name, re.IGNORECASE) or re.search(pattern, words) for pattern in table.patterns
+    return name in table.get(_language(grammar), ()) or any(
+        re.search(pattern, name, re.IGNORECASE) or re.search(pattern, words) for pattern in table["patterns"]
     )
 
 
@@ -91,7 +77,7 @@ def is_test_title_call(name: str) -> bool:
 
 def is_framework_function(name: str) -> bool:
     """Return whether a function belongs to a language or a test framework."""
-    return name in _table().frame.names
+    return name in _table().frame["names"]
 
 
 def have_same_meaning(one: str, other: str, grammar: str) -> bool:
