@@ -6,7 +6,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from importlib import resources
 from string import Template
@@ -279,20 +279,8 @@ def verdict_counts(rows: Sequence[ExaminedVariant]) -> Mapping[str, int]:
 
 def _row(one: Variant, verdict: Verdict, detail: str) -> ExaminedVariant:
     rule = one.rule or FeatureRule((), ())
-    return ExaminedVariant(
-        context=one.context,
-        name=one.name,
-        origin=one.origin,
-        author=one.author,
-        category=one.category,
-        instruction=one.instruction,
-        text=one.text,
-        place=one.place,
-        verdict=verdict,
-        detail=detail,
-        requires=rule.requires,
-        forbids=rule.forbids,
-    )
+    known = {field.name: getattr(one, field.name) for field in fields(one) if field.name != "rule"}
+    return ExaminedVariant(**known, verdict=verdict, detail=detail, requires=rule.requires, forbids=rule.forbids)
 
 
 def _static_fault(context: CodeContext, one: Variant) -> Fault | None:

@@ -30,15 +30,7 @@ def table_lines(text: str, name: str) -> list[int]:
 
 
 class WrittenImplementation(Row):
-    """One implementation of a written context.
-
-    Args:
-        code: The middle.
-        category: Category of the instruction.
-        instruction: What the implementation does and others do not.
-        requires, forbids: Predicate on the features of an implementation; by default read from the instruction.
-        author: Name of the person who wrote it.
-    """
+    """One implementation of a written context; ``requires`` and ``forbids`` are a predicate on its features."""
 
     code: str = Field(min_length=1)
     category: Category
@@ -49,23 +41,7 @@ class WrittenImplementation(Row):
 
 
 class WrittenContext(Row):
-    """One context of a file of variants.
-
-    Args:
-        id: Identifier.
-        language: Name of a language whose programs run here.
-        prefix, suffix: Shown text around the middle.
-        before: Text before the prefix that is not shown.
-        tests: Text behind the suffix; the program must end normally. With ``entry_point``, a Python text that defines
-            ``check(candidate)``.
-        entry_point: Name of the Python function that ``check`` is called with; implementations are then compared on
-            mutated inputs.
-        compare: ``tests`` if any answer that passes is right (one of several paths, for example); then nothing else is
-            compared.
-        reference: A middle that passes; by default the first implementation.
-        implementations: The middles with their instructions.
-        source, licence, revision, date: Origin.
-    """
+    """One context of a file of variants; ``docs/reference/c3bench.md`` has the meaning of its fields."""
 
     id: str = Field(pattern=r"^[\w.@/+-]+$")
     language: str

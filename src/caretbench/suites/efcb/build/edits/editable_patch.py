@@ -1,7 +1,7 @@
 """Editable patch: its valid edits, drawn evenly over their kinds, and the patch with some edits applied.
 
-A valid edit gives another program that still parses and in which all names can be used. Refused edits are counted by
-guard; ``docs/reference/efcb.md`` describes the guards.
+A valid edit gives another program that still parses and in which all names can be used; ``docs/reference/efcb.md``
+describes the guards.
 """
 
 from __future__ import annotations
@@ -67,9 +67,7 @@ class _Renaming:
 
 
 class EditablePatch:
-    """A rendered patch with its edits; ``refusals`` counts refused edits by guard.
-
-    ``reader`` returns whole files after the change, if they are available.
+    """A rendered patch with its edits; ``reader`` returns whole files after the change, if they are available.
 
     Raises:
         DataError: a file's text is no patch.
@@ -77,7 +75,6 @@ class EditablePatch:
 
     def __init__(self, rendered: RenderedPatch, reader: FileReader | None = None) -> None:
         self.rendered = rendered
-        self.refusals: Counter[str] = Counter()
         self._lines = [file.hunks.split("\n") for file in rendered.files]
         self._units = [ParsedPart(part) for part in patch_parts(rendered, reader)]
 
@@ -103,26 +100,18 @@ class EditablePatch:
         """Return the next edit that no guard refuses, or None."""
         while members:
             edit = members.pop()
-            guard = self._edit_guard(edit)
-            if guard is None:
+            if self._edit_guard(edit) is None:
                 return edit
-            self.refusals[guard] += 1
         return None
 
     def _possible_edits(self, generator: random.Random) -> Iterator[PatchEdit]:
-        sound = []
-        for unit in self._units:
-            # Names and operators of a tree with errors are guesses: an edit of them may be no change of the program at
-            # all.
-            if unit.part.syntax_error_count and not unit.part.is_whole_file:
-                self.refusals["broken_surroundings"] += 1
-            else:
-                sound.append(unit)
+        # Names and operators of a tree with errors are guesses: an edit of them may be no change of the program at all.
+        sound = [unit for unit in self._units if not unit.part.syntax_error_count or unit.part.is_whole_file]
         for unit in sound:
-            yield from name_swaps(unit, self.refusals, generator)
-            yield from name_replacements(unit, self.refusals, generator)
+            yield from name_swaps(unit, generator)
+            yield from name_replacements(unit, generator)
             yield from operator_edits(unit)
-        yield from literal_edits(sound, self.refusals, generator)
+        yield from literal_edits(sound, generator)
 
     def _edit_guard(self, edit: PatchEdit) -> str | None:
         unit = next(

@@ -42,7 +42,7 @@ _MAX_NAMES: Final = 8
 _MAX_PAIRS: Final = 20_000
 
 
-def name_swaps(unit: ParsedPart, refused: Counter[str], generator: random.Random) -> Iterator[PatchEdit]:
+def name_swaps(unit: ParsedPart, generator: random.Random) -> Iterator[PatchEdit]:
     """Yield exchanges of two names in added lines of one hunk and one function."""
     groups = grouped(
         ((one.hunk, one.function, one.role, naming_style(one.name)), one)
@@ -53,18 +53,19 @@ def name_swaps(unit: ParsedPart, refused: Counter[str], generator: random.Random
         for one, other in draw_pairs(members, _MAX_PAIRS, generator):
             if one.name == other.name or one.entity == other.entity:
                 continue
-            guard = _swap_guard(unit, one, other) or _swap_guard(unit, other, one)
-            if guard is None and is_symmetric_pair(one.use.expression, other.use.expression, unit.part.grammar):
-                guard = "symmetric_call"
-            if guard is not None:
-                refused[guard] += 1
-            elif one.occurrence is not None and other.occurrence is not None:
+            if (
+                _swap_guard(unit, one, other)
+                or _swap_guard(unit, other, one)
+                or is_symmetric_pair(one.use.expression, other.use.expression, unit.part.grammar)
+            ):
+                continue
+            if one.occurrence is not None and other.occurrence is not None:
                 arguments = is_argument_pair(one.use.expression, other.use.expression)
                 kind = "arguments" if arguments else f"swap-{_WORDS.get(one.role, one.role)}"
                 yield swap_edit(kind, one.occurrence, other.occurrence)
 
 
-def name_replacements(unit: ParsedPart, refused: Counter[str], generator: random.Random) -> Iterator[PatchEdit]:
+def name_replacements(unit: ParsedPart, generator: random.Random) -> Iterator[PatchEdit]:
     """Yield replacements of single uses by other names of the patch or of the file around it."""
     for use in unit.editable_uses:
         position = use.occurrence
@@ -72,15 +73,11 @@ def name_replacements(unit: ParsedPart, refused: Counter[str], generator: random
             continue
         # Go and Rust refuse or warn about a variable that nothing uses, and everywhere it is what a reader sees first.
         if unit.use_counts[use.entity] < 2 and use.role in ("local", "parameter", "key"):
-            refused["left_unused"] += 1
             continue
         others = sorted(_find_candidates(unit, use))
         for name, kind, entity in generator.sample(others, min(_MAX_NAMES, len(others))):
-            guard = _kind_guard(unit, use, kind, entity) or _alias_guard(unit, use, name)
-            if guard is not None:
-                refused[guard] += 1
-                continue
-            yield PatchEdit(_WORDS.get(use.role, use.role), "", (Replacement(*position[:4], name),))
+            if not (_kind_guard(unit, use, kind, entity) or _alias_guard(unit, use, name)):
+                yield PatchEdit(_WORDS.get(use.role, use.role), "", (Replacement(*position[:4], name),))
 
 
 def _find_candidates(unit: ParsedPart, one: PatchNameUse) -> Iterator[tuple[str, str, Hashable]]:
@@ -310,7 +307,7 @@ def added_literals(unit: ParsedPart) -> list[AddedLiteral]:
     return literals
 
 
-def literal_edits(units: list[ParsedPart], refused: Counter[str], generator: random.Random) -> Iterator[PatchEdit]:
+def literal_edits(units: list[ParsedPart], generator: random.Random) -> Iterator[PatchEdit]:
     """Yield exchanges and replacements among literals of the same form and context."""
     known = [(unit, literal) for unit in units for literal in added_literals(unit)]
     occurring = Counter(literal.occurrence.text for _, literal in known)
@@ -321,34 +318,24 @@ def literal_edits(units: list[ParsedPart], refused: Counter[str], generator: ran
         values = sorted({literal.occurrence.text for _, literal in members})
         for _, literal in members:
             if occurring[literal.occurrence.text] < MIN_OCCURRENCES:
-                refused["one_occurrence"] += len(values) - 1
                 continue
             others = [value for value in values if _differ(value, literal.occurrence.text)]
             for value in generator.sample(others, min(_MAX_VALUES, len(others))):
                 yield PatchEdit("constant", "", (Replacement(*literal.occurrence[:4], value),))
-        yield from _literal_swaps(members, occurring, refused, generator)
+        yield from _literal_swaps(members, occurring, generator)
 
 
 def _literal_swaps(
-    members: list[tuple[ParsedPart, AddedLiteral]],
-    occurring: Counter[str],
-    refused: Counter[str],
-    generator: random.Random,
+    members: list[tuple[ParsedPart, AddedLiteral]], occurring: Counter[str], generator: random.Random
 ) -> Iterator[PatchEdit]:
     for (unit, one), (elsewhere, other) in draw_pairs(members, _MAX_LITERAL_PAIRS, generator):
         if unit is not elsewhere or one.hunk != other.hunk or not _differ(one.occurrence.text, other.occurrence.text):
             continue
         # Nothing in the patch says which of the two belongs where: both orders are plausible programs.
-        if occurring[one.occurrence.text] == occurring[other.occurrence.text] == 1:
-            refused["one_occurrence_each"] += 1
-        elif is_symmetric_pair(one.node, other.node, unit.part.grammar):
-            refused["symmetric_call"] += 1
-        else:
-            yield swap_edit(
-                "arguments" if is_argument_pair(one.node, other.node) else "swap-constant",
-                one.occurrence,
-                other.occurrence,
-            )
+        once = occurring[one.occurrence.text] == occurring[other.occurrence.text] == 1
+        if not (once or is_symmetric_pair(one.node, other.node, unit.part.grammar)):
+            kind = "arguments" if is_argument_pair(one.node, other.node) else "swap-constant"
+            yield swap_edit(kind, one.occurrence, other.occurrence)
 
 
 def _exchange_context(one: AddedLiteral) -> str:
