@@ -88,7 +88,7 @@ class ScaleVerdict:
 
     @property
     def ok(self) -> bool:
-        """Whether the answer has the extent."""
+        """True if the answer has the extent."""
         return not self.reason
 
 
