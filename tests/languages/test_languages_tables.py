@@ -19,9 +19,9 @@ from caretbench.metrics.error_kinds.outcome_kinds import ErrorTable
 from caretbench.projects.language_tables import ProjectTable, language_commands, project_tables
 from caretbench.prompts.templating import WorkedExample
 from caretbench.suites.c3bench.scale.statements import StatementTable
-from caretbench.syntax.analysis import TestConventions
 from caretbench.syntax.names.file_symbols import ScopingRules
 from caretbench.syntax.parser import grammar as tree_sitter_language
+from caretbench.syntax.scopes import TestConventions
 
 TABLES: dict[str, type[LanguageTable]] = {
     "language": Language,

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.syntax import Block, FileAnalysis, SourceFile, analyse
+from caretbench.syntax import Block, SourceFile
+from caretbench.syntax.analysis import FileAnalysis, analyse
 
 PYTHON = '''class A:
     """What it is."""

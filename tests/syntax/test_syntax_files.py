@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.syntax import SourceFile, analyse, is_test_path
+from caretbench.syntax import SourceFile, is_test_path
+from caretbench.syntax.analysis import analyse
 
 DEEP = {
     "python": ("a.py", "x = " + "(" * 3000 + "y" + ")" * 3000 + "\n"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.syntax import SourceFile, analyse
+from caretbench.syntax import SourceFile
+from caretbench.syntax.analysis import analyse
 
 CASES = {
     "try": ("def f():\n x=1\n try:\n  x=2\n  x=g(x)\n except E:\n  print(x)\n return x\n", "x", 7, {2, 4, 5}),

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.syntax import Reference, SourceFile, analyse
+from caretbench.syntax import Reference, SourceFile
+from caretbench.syntax.analysis import analyse
 
 JAVA = """import java.util.List;
 class A extends Base {

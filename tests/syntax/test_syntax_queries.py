@@ -7,11 +7,11 @@ from typing import get_args
 
 import pytest
 
-from caretbench.syntax.analysis import test_conventions as conventions_of
 from caretbench.syntax.analysis_types import BlockKind
 from caretbench.syntax.names.file_symbols import scoping_rules_of
 from caretbench.syntax.names.node_roles import NODE_MARKS, PARENT_ROLES
 from caretbench.syntax.parser import query_text
+from caretbench.syntax.scopes import test_conventions as conventions_of
 
 NODE_KINDS = frozenset({
     "identifier", "self", "super", "pattern", "member", "import",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from caretbench.syntax import SourceFile, analyse
+from caretbench.syntax import SourceFile
+from caretbench.syntax.analysis import analyse
 from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.documentation import documentation_of
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.syntax import Reference, SourceFile, analyse
+from caretbench.syntax import Reference, SourceFile
+from caretbench.syntax.analysis import analyse
 
 LOOP = "def f():\n r=0\n for i in range(3):\n  r+=i\n return r\n"
 AGAIN = "def f(x):\n y=x\n y=y+1\n return y\n"

@@ -3,96 +3,24 @@
 from __future__ import annotations
 
 import bisect
-import re
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import InitVar, dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Literal
 
 import tree_sitter
 
-from caretbench.errors import DataError, UsageError
-from caretbench.languages import get_language
-from caretbench.languages.table_reader import LanguageTable, read_table
-from caretbench.syntax.analysis_types import NAMED_FUNCTION_SCOPES, Block, ParseFault, Reference, Scope, Span, SpanIndex
+from caretbench.errors import DataError
+from caretbench.syntax.analysis_types import Block, ParseFault, Reference, Span, SpanIndex
 from caretbench.syntax.blocks import BlockSize, FileSizes, find_blocks
 from caretbench.syntax.documentation import Comment, comments_in
 from caretbench.syntax.names.file_symbols import FileSymbols
 from caretbench.syntax.names.name_resolution import resolve_names
 from caretbench.syntax.names.project_names import ProjectNames
 from caretbench.syntax.names.references import DefinitionTable, find_references
-from caretbench.syntax.names.symbols import NameScope
 from caretbench.syntax.parser import error_nodes
+from caretbench.syntax.scopes import FileScopes, ProjectScopes, fits_a_pattern, scopes_of, test_conventions
 from caretbench.syntax.source import SourceFile, parse_file
-
-
-class TestConventions(LanguageTable):
-    """Patterns of test files, classes, functions and calls of one language."""
-
-    # pytest takes every class called Test… for one of its own.
-    __test__ = False
-
-    paths: tuple[re.Pattern[str], ...]
-    functions: tuple[re.Pattern[str], ...]
-    classes: tuple[re.Pattern[str], ...]
-    bases: tuple[re.Pattern[str], ...]
-    headers: tuple[re.Pattern[str], ...]
-    calls: tuple[re.Pattern[str], ...]
-    header_kinds: tuple[str, ...] = ("class",)
-    """Kinds of scopes that have header lines, in addition to functions."""
-    header_marks: tuple[str, ...] = ("@", "[")
-    """Prefixes of header lines above a declaration."""
-
-
-@cache
-def test_conventions(language: str) -> TestConventions:
-    """Return the conventions of a language, by name or alias.
-
-    Raises:
-        UsageError: the table has no such language, or its folder no conventions.
-    """
-    name = get_language(language).name
-    conventions = read_table(name, "tests", TestConventions)
-    if conventions is None:
-        raise UsageError(f"{name}: its folder has no conventions of tests")
-    return conventions
-
-
-test_conventions.__test__ = False  # type: ignore[attr-defined]
-
-
-def is_test_path(path: str, language: str) -> bool:
-    """Return whether the path is that of a test file."""
-    return any(pattern.search(path) for pattern in test_conventions(language).paths)
-
-
-def _whole(patterns: tuple[re.Pattern[str], ...], name: str) -> bool:
-    return any(pattern.fullmatch(name) for pattern in patterns)
-
-
-def is_test_scope(names: NameScope, source: SourceFile) -> bool:
-    """Return whether a class or function is test code by its name, its bases or its decorators."""
-    conventions = test_conventions(source.language)
-    if names.kind in {"class", "interface"} and (
-        _whole(conventions.classes, names.name) or any(_whole(conventions.bases, base) for base in names.bases)
-    ):
-        return True
-    is_function = names.kind in {"function", "method"}
-    if is_function and _whole(conventions.functions, names.name):
-        return True
-    if not conventions.headers or not (is_function or names.kind in conventions.header_kinds):
-        return False
-    line = source.line_at(names.start)
-    # 400 bytes hold the attributes and modifiers of a declaration; a whole body need not be searched.
-    header = [source.data[names.start : names.start + 400].decode("utf-8", "replace")]
-    # Decorators and attributes stand above a function, where the grammar may give them to another node.
-    while line > 1:
-        line -= 1
-        text = source.text(source.lines_of(line, line)).strip()
-        if not text.startswith(conventions.header_marks):
-            break
-        header.append(text)
-    return any(pattern.search(part) for pattern in conventions.headers for part in header)
 
 
 def test_calls(source: SourceFile, blocks: tuple[Block, ...]) -> list[Span]:
@@ -104,7 +32,7 @@ def test_calls(source: SourceFile, blocks: tuple[Block, ...]) -> list[Span]:
     for block in blocks:
         if block.kind == "call_expression":
             name = source.data[block.span.start : block.span.start + 80].partition(b"(")[0].decode("utf-8", "replace")
-            if _whole(patterns, name.strip()):
+            if fits_a_pattern(patterns, name.strip()):
                 spans.append(block.span)
     return spans
 
@@ -121,11 +49,9 @@ def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault
 
 
 @dataclass(eq=False)
-class FileAnalysis:
+class FileAnalysis(FileScopes):
     """Scopes, blocks, comments, references and tests of one file. All sequences are in text order."""
 
-    source: SourceFile
-    scopes: tuple[Scope, ...]
     blocks: tuple[Block, ...]
     comments: tuple[Comment, ...]
     references: tuple[Reference, ...]
@@ -152,18 +78,9 @@ class FileAnalysis:
             self._nestings[kinds] = numbers, SpanIndex([self.blocks[n].span for n in numbers])
         return self._nestings[kinds]
 
-    @property
-    def named_functions(self) -> tuple[Scope, ...]:
-        """Functions and methods, without lambdas."""
-        return tuple(scope for scope in self.scopes if scope.kind in NAMED_FUNCTION_SCOPES)
-
     @cached_property
     def _test_nesting(self) -> SpanIndex:
         return SpanIndex(self.tests)
-
-    @cached_property
-    def _scope_nesting(self) -> SpanIndex:
-        return SpanIndex([scope.span for scope in self.scopes])
 
     def references_in(self, span: tuple[int, int]) -> tuple[Reference, ...]:
         """Return the references inside a span."""
@@ -185,10 +102,6 @@ class FileAnalysis:
         """
         numbers, nesting = self._blocks_nested(None if kinds is None else frozenset(kinds))
         return tuple(self.blocks[numbers[index]] for index in sorted(nesting.enclosing(*span)))
-
-    def enclosing_scopes(self, span: tuple[int, int]) -> tuple[Scope, ...]:
-        """Return the scopes that contain a span, the file's own first."""
-        return tuple(self.scopes[index] for index in self._scope_nesting.enclosing(*span))[::-1]
 
     def is_test(self, span: tuple[int, int]) -> bool:
         """Return whether a span lies in test code: a test file, class, function, or call (``it(…)``)."""
@@ -224,7 +137,7 @@ class FileAnalysis:
 
 
 @dataclass(frozen=True, eq=False)
-class ProjectAnalysis:
+class ProjectAnalysis(ProjectScopes):
     """Analyses of the files of a project, by path."""
 
     files: Mapping[str, FileAnalysis]
@@ -264,16 +177,7 @@ def _file_analysis(
     file: FileSymbols, tree: tree_sitter.Tree, project: ProjectNames, definitions: DefinitionTable
 ) -> FileAnalysis:
     source, root = file.source, tree.root_node
-    is_test = is_test_path(source.path, source.language)
-    scopes = tuple(
-        Scope(
-            names.kind,
-            names.name,
-            Span(names.start, names.end),
-            is_test if names.kind == "file" else is_test_scope(names, source),
-        )
-        for names in file.scopes
-    )
+    scopes = scopes_of(file)
     blocks = find_blocks(root, source, SpanIndex([scope.span for scope in scopes]))
     tests = [scope.span for scope in scopes if scope.is_test] + test_calls(source, blocks)
     return FileAnalysis(

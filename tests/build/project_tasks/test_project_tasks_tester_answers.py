@@ -15,7 +15,8 @@ from caretbench.build.project_tasks.tester.untested_functions import (
     shown_code,
     without_secrets,
 )
-from caretbench.syntax import Span, analyse
+from caretbench.syntax import Span
+from caretbench.syntax.analysis import analyse
 from caretbench.syntax.source import SourceFile
 from tests.support.written_tests import BAD, GOOD, answered
 

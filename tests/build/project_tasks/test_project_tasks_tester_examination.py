@@ -13,7 +13,8 @@ from caretbench.build.project_tasks.tester.test_workspace import TogetherRuns, W
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.problem import TestsCheck as Check
-from caretbench.syntax import Span, analyse
+from caretbench.syntax import Span
+from caretbench.syntax.analysis import analyse
 from caretbench.syntax.source import SourceFile
 from tests.support.shop_project import written
 

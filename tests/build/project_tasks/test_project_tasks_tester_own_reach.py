@@ -13,7 +13,7 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.problem import TestsCheck as Check
 from caretbench.projects.answer_requests import check_request
-from caretbench.syntax import analyse
+from caretbench.syntax.analysis import analyse
 from caretbench.syntax.source import SourceFile
 from tests.support.pytest_copy import copy_pytest
 from tests.support.shop_project import written

@@ -9,7 +9,7 @@ from caretbench.build.projects.reach.statement_reach import CallChains
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
-from caretbench.syntax import analyse
+from caretbench.syntax.analysis import analyse
 from caretbench.syntax.source import SourceFile
 from tests.support.pytest_copy import copy_pytest
 

@@ -10,7 +10,7 @@ from caretbench.problem import Problem
 from caretbench.suites import load_suite
 from caretbench.suites.codevbench.build.code_blocks import BlockFinder
 from caretbench.suites.codevbench.build.miner import HiddenSpan, hidden_spans
-from caretbench.syntax import analyse
+from caretbench.syntax.analysis import analyse
 from caretbench.syntax.source import SourceFile
 
 BODY = 'def f(a):\n    """Docs."""\n    '

@@ -6,7 +6,8 @@ import pytest
 
 from caretbench.suites.codevbench.build.code_blocks import BlockFinder
 from caretbench.suites.codevbench.similar_functions import block_rules
-from caretbench.syntax import Span, analyse
+from caretbench.syntax import Span
+from caretbench.syntax.analysis import analyse
 from caretbench.syntax.source import SourceFile
 
 PYTHON = '''\

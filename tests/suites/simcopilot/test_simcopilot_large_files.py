@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.projects.project_analysis import analyse_project
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.projects import project as project_module
 from caretbench.projects.code_search import TokenSearch
-from caretbench.projects.project import analyse_project, analyse_snapshot, store_project
+from caretbench.projects.project import snapshot_scopes, store_project
 from caretbench.projects.settings import project_rules
 from caretbench.suites.simcopilot.build.tasks import ProjectMiner, SampledCandidate, TaskSampling, balanced_sample
-from caretbench.syntax import SourceFile, analyse
+from caretbench.syntax import SourceFile
+from caretbench.syntax.analysis import analyse
 
 FUNCTION = '''\
 def total{0}(orders, limit):
@@ -89,5 +91,5 @@ def test_a_project_can_raise_the_bound_and_its_tasks_still_find_their_contexts(
     assert refused.startswith("30 lines; files of more than 20 are not mined")
     assert "`most_lines = 30` in caretbench.toml" in refused
     assert analyse_project(taken, ["python"], max_lines=30).mined == {"python": ("long.py", "short.py")}
-    assert set(analyse_snapshot(taken.snapshot.id, store, required_file="short.py").files) == {"short.py"}
-    assert set(analyse_snapshot(taken.snapshot.id, store, required_file="long.py").files) == {"long.py", "short.py"}
+    assert set(snapshot_scopes(taken.snapshot.id, store, required_file="short.py").files) == {"short.py"}
+    assert set(snapshot_scopes(taken.snapshot.id, store, required_file="long.py").files) == {"long.py", "short.py"}

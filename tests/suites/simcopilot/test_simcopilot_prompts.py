@@ -30,7 +30,8 @@ from caretbench.suites import load_suite
 from caretbench.suites.simcopilot.build.tasks import ProjectMiner, TaskSampling
 from caretbench.suites.simcopilot.contexts import CONTEXTS, ShownContext, build_context
 from caretbench.suites.suite_contexts import suite_context
-from caretbench.syntax import ProjectAnalysis, SourceFile, analyse, is_test_path
+from caretbench.syntax import SourceFile, is_test_path
+from caretbench.syntax.analysis import ProjectAnalysis, analyse
 from tests.support.fakes import FakeClient
 from tests.support.model_server import ModelServer
 
@@ -264,17 +265,15 @@ def test_what_does_not_fit_is_the_context_first(tasks: Path) -> None:
     assert "<|fim_prefix|>" + problem.caret.prefix in cut
 
 
-def test_a_project_is_analysed_once(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    analysed = []
-    real = project_module.analyse_project
-    monkeypatch.setattr(
-        project_module, "analyse_project", lambda *given, **named: analysed.append(1) or real(*given, **named)
-    )
+def test_a_project_is_read_once(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    real = project_module.read_scopes
+    monkeypatch.setattr(project_module, "read_scopes", lambda sources: read.append(1) or real(sources))
     house = load_suite("simcopilot")
     for problem in house.load(str(tasks)).problems:
         for name in house.contexts:
             house.caret_in_context(problem, name)
-    assert len(analysed) == 1
+    assert len(read) == 1
 
 
 def test_contexts_that_are_not_there_are_refused(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,8 @@ from caretbench.files import sha256_text
 from caretbench.options import Option, StringList
 from caretbench.problem import Problem, Provenance, TestsCheck
 from caretbench.projects.settings import CheckSettings, Comparison, OutputSettings
-from caretbench.syntax import FileAnalysis, ProjectAnalysis, Span
+from caretbench.syntax import Span
+from caretbench.syntax.analysis import FileAnalysis, ProjectAnalysis
 from caretbench.syntax.analysis_types import CLASS_SCOPES, NAMED_FUNCTION_SCOPES
 
 REFERENCE_POLICY: Final = "block"

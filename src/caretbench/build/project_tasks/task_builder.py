@@ -32,6 +32,12 @@ from caretbench.build.project_tasks.tester.project_tester import ProjectTester, 
 from caretbench.build.projects.agent.recipe import RecipeStore, SetupRepair
 from caretbench.build.projects.build_steps import BuildSteps, LaterRuns, MeteredEngine, StoringEngine
 from caretbench.build.projects.kept_results import ContentKeys
+from caretbench.build.projects.project_analysis import (
+    AnalysedProject,
+    analyse_project,
+    chosen_languages,
+    export_snapshot,
+)
 from caretbench.build.projects.project_check import ProjectCheck, check_project
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reach.statement_reach import StatementReach
@@ -51,14 +57,7 @@ from caretbench.extraction.policies import get_policy
 from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import check_key, check_request, file_splice, get_tests_check
-from caretbench.projects.project import (
-    AnalysedProject,
-    StoredProject,
-    analyse_project,
-    chosen_languages,
-    export_snapshot,
-    store_project,
-)
+from caretbench.projects.project import StoredProject, store_project
 from caretbench.projects.runner_options import runs_pytest
 from caretbench.projects.settings import ProjectSettings, read_settings
 from caretbench.suites.validity import GATE_VERSION

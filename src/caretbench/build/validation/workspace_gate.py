@@ -47,9 +47,10 @@ from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, TestsCh
 from caretbench.projects.answer_requests import file_splice, get_tests_check, original_file, workspace_request
 from caretbench.suites.baselines import stub
 from caretbench.suites.validity import UNSEEN, ResumableGate, Validity, Verdict
-from caretbench.syntax import FileAnalysis, Span, analyse
-from caretbench.syntax.analysis import is_test_path
+from caretbench.syntax import Span
+from caretbench.syntax.analysis import FileAnalysis, analyse
 from caretbench.syntax.parser import captures, encode, parse
+from caretbench.syntax.scopes import is_test_path
 from caretbench.syntax.source import SourceFile, language_of
 
 THROW: Final = "throw"

@@ -10,7 +10,7 @@ from caretbench.problem import ContextFile, Problem, Row
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.code_search import TokenSearch, rank_by_similarity, split_tokens
 from caretbench.projects.file_spans import visible_text
-from caretbench.syntax import ProjectAnalysis, Span, is_test_path
+from caretbench.syntax import ProjectScopes, Span, is_test_path
 from caretbench.syntax.analysis_types import NAMED_FUNCTION_SCOPES
 
 MAX_FUNCTIONS: Final = 3
@@ -24,24 +24,24 @@ class _Function(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _functions(analysis: ProjectAnalysis, language: str) -> tuple[_Function, ...]:
+def _functions(scopes: ProjectScopes, language: str) -> tuple[_Function, ...]:
     """Return the functions of a project outside of its tests, in the order of files and positions."""
     return tuple(
         _Function(path, scope.span, visible_text(file.source.data[scope.span.start : scope.span.end]))
-        for path, file in sorted(analysis.files.items())
+        for path, file in sorted(scopes.files.items())
         if file.source.language == language and not is_test_path(path, language)
         for scope in file.named_functions
         if not scope.is_test
     )
 
 
-def enclosing_function(analysis: ProjectAnalysis, path: str, span: tuple[int, int]) -> Span:
+def enclosing_function(scopes: ProjectScopes, path: str, span: tuple[int, int]) -> Span:
     """Return the innermost named function around a span, or the span itself where there is none."""
-    around = [scope.span for scope in analysis[path].enclosing_scopes(span) if scope.kind in NAMED_FUNCTION_SCOPES]
+    around = [scope.span for scope in scopes[path].enclosing_scopes(span) if scope.kind in NAMED_FUNCTION_SCOPES]
     return around[-1] if around else Span(*span)
 
 
-def similar_functions(problem: Problem, analysis: ProjectAnalysis, *, oracle: bool = False) -> tuple[ContextFile, ...]:
+def similar_functions(problem: Problem, scopes: ProjectScopes, *, oracle: bool = False) -> tuple[ContextFile, ...]:
     """Return the functions most like the one at the caret by BM25, the best last; at most three.
 
     The query is the function around the caret without the hidden text. ``oracle`` leaves the hidden text in it, as the
@@ -49,10 +49,10 @@ def similar_functions(problem: Problem, analysis: ProjectAnalysis, *, oracle: bo
     the caret's, or that contain a hidden text of at least ``min_repeated_tokens`` tokens, are not shown.
     """
     splice = file_splice(problem)
-    own = enclosing_function(analysis, splice.path, (splice.start, splice.end))
-    outer = [one.span for one in analysis[splice.path].enclosing_scopes(own) if one.kind in NAMED_FUNCTION_SCOPES]
+    own = enclosing_function(scopes, splice.path, (splice.start, splice.end))
+    outer = [one.span for one in scopes[splice.path].enclosing_scopes(own) if one.kind in NAMED_FUNCTION_SCOPES]
     taken = outer[0] if outer else own
-    data = analysis[splice.path].source.data
+    data = scopes[splice.path].source.data
     hidden = split_tokens(problem.reference)
     query = visible_text(data[own.start : splice.start]) + "\n" + visible_text(data[splice.end : own.end])
     if oracle:
@@ -60,7 +60,7 @@ def similar_functions(problem: Problem, analysis: ProjectAnalysis, *, oracle: bo
     is_long = len(hidden) >= block_rules().min_repeated_tokens
     others = [
         one
-        for one in _functions(analysis, analysis[splice.path].source.language)
+        for one in _functions(scopes, scopes[splice.path].source.language)
         if not (one.path == splice.path and one.span.start < taken.end and taken.start < one.span.end)
     ]
     shown: list[_Function] = []

@@ -15,7 +15,7 @@ from caretbench.languages import get_language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.problem import Caret, Problem, Profile
 from caretbench.projects.answer_requests import file_splice, get_tests_check, workspace_request
-from caretbench.projects.project import analyse_snapshot, store_project
+from caretbench.projects.project import snapshot_scopes, store_project
 from caretbench.projects.settings import read_settings
 from caretbench.suites import register
 from caretbench.suites.base import Suite
@@ -121,8 +121,8 @@ class CodevBench(Suite):
         if context == "as_is" or problem.label("scenario") != RAG:
             return problem.caret
         splice = file_splice(problem)
-        analysis = analyse_snapshot(splice.snapshot, required_file=splice.path)
-        return problem.caret.model_copy(update={"context": similar_functions(problem, analysis, oracle=True)})
+        scopes = snapshot_scopes(splice.snapshot, required_file=splice.path)
+        return problem.caret.model_copy(update={"context": similar_functions(problem, scopes, oracle=True)})
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Return edit similarity and lines, as the profile computes them, and whether the answer is empty."""

@@ -24,7 +24,7 @@ from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.code_search import TokenSearch, most_similar_parts, split_tokens
 from caretbench.projects.file_spans import visible_text
 from caretbench.suites.simcopilot.rules import mining_rules
-from caretbench.syntax import FileAnalysis, ProjectAnalysis, SourceFile, is_test_path
+from caretbench.syntax import FileScopes, ProjectScopes, SourceFile, is_test_path
 
 _MOVED: Final = frozenset({"function", "method", "class"})
 _ABOVE: Final = ("#", "//", "@", "[", "/*", "*")
@@ -38,7 +38,7 @@ class LinePart(NamedTuple):
 
 
 def split_at_caret(
-    file: FileAnalysis, splice: FileSplice, *, move_declarations: bool
+    file: FileScopes, splice: FileSplice, *, move_declarations: bool
 ) -> tuple[list[LinePart], list[LinePart]]:
     """Return the lines before and after the caret, without the span itself.
 
@@ -73,7 +73,7 @@ def split_at_caret(
     return before, after
 
 
-def _to_the_end(file: FileAnalysis, order: list[int], span: tuple[int, int]) -> list[int]:
+def _to_the_end(file: FileScopes, order: list[int], span: tuple[int, int]) -> list[int]:
     """Return the line order with a declaration after its neighbours; unchanged if it shares a line with other code."""
     source = file.source
     first, last = source.line_at(span[0]), source.line_at(max(span[0], span[1] - 1))
@@ -135,16 +135,16 @@ class FileExcerpt(NamedTuple):
 
 
 class ContextProblem(NamedTuple):
-    """A problem and the analysis of its project."""
+    """A problem and the scopes of its project."""
 
     problem: Problem
     splice: FileSplice
-    analysis: ProjectAnalysis
+    scopes: ProjectScopes
 
     @property
-    def file(self) -> FileAnalysis:
-        """Analysis of the file that contains the caret."""
-        return self.analysis[self.splice.path]
+    def file(self) -> FileScopes:
+        """Scopes of the file that contains the caret."""
+        return self.scopes[self.splice.path]
 
     @property
     def hides_suffix(self) -> bool:
@@ -200,13 +200,13 @@ def other_files(context_problem: ContextProblem) -> list[FileExcerpt]:
     language = context_problem.file.source.language
     paths = [
         path
-        for path, file in context_problem.analysis.files.items()
+        for path, file in context_problem.scopes.files.items()
         if path != context_problem.splice.path and file.source.language == language and not is_test_path(path, language)
     ]
     excerpts: list[FileExcerpt] = []
     room = MAX_CONTEXT_BYTES
     for path in sorted(paths, key=lambda path: (-shared(path), path)):
-        excerpt = without_hidden_text(context_problem.analysis[path].source, hidden)
+        excerpt = without_hidden_text(context_problem.scopes[path].source, hidden)
         room -= len(excerpt.text)
         if room < 0:
             break
@@ -290,7 +290,7 @@ CONTEXTS: Final[Mapping[str, Callable[[ContextProblem], ShownContext]]] = Mappin
 """Context strategies by name."""
 
 
-def build_context(name: str, problem: Problem, analysis: ProjectAnalysis) -> ShownContext:
+def build_context(name: str, problem: Problem, scopes: ProjectScopes) -> ShownContext:
     """Return the caret of a problem with the context of a strategy.
 
     Raises:
@@ -299,4 +299,4 @@ def build_context(name: str, problem: Problem, analysis: ProjectAnalysis) -> Sho
     """
     if name not in CONTEXTS:
         raise UsageError(f"unknown context {name!r}; known: {', '.join(CONTEXTS)}")
-    return CONTEXTS[name](ContextProblem(problem, file_splice(problem), analysis))
+    return CONTEXTS[name](ContextProblem(problem, file_splice(problem), scopes))

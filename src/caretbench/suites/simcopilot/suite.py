@@ -17,7 +17,7 @@ from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, FileSplice, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.projects.answer_requests import file_splice, original_file, workspace_request
-from caretbench.projects.project import analyse_snapshot
+from caretbench.projects.project import snapshot_scopes
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.simcopilot.contexts import CONTEXT_VERSION, CONTEXTS, build_context
@@ -132,12 +132,12 @@ class SimCopilot(Suite):
         return None if text is None else workspace_request(problem, text)
 
     def caret_in_context(self, problem: Problem, context: str) -> Caret:
-        """Return the caret of a problem with the context of a strategy; each project is analysed once."""
+        """Return the caret of a problem with the context of a strategy; each project is read once."""
         splice = file_splice(problem)
-        analysis = analyse_snapshot(splice.snapshot, required_file=splice.path)
-        if splice.path not in analysis.files:
-            raise DataError(f"{problem.id}: {splice.path} cannot be analysed, so it has no context")
-        return build_context(context, problem, analysis).caret
+        scopes = snapshot_scopes(splice.snapshot, required_file=splice.path)
+        if splice.path not in scopes.files:
+            raise DataError(f"{problem.id}: {splice.path} cannot be read, so it has no context")
+        return build_context(context, problem, scopes).caret
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Return the similarity to the reference, and the syntax fault of the file with the answer."""

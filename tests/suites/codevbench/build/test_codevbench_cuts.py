@@ -11,7 +11,7 @@ from caretbench.problem import Provenance, TestsCheck
 from caretbench.suites.codevbench.build.code_blocks import BlockFinder
 from caretbench.suites.codevbench.build.miner import CodevMiner, HiddenSpan, SpanSampling, hidden_spans
 from caretbench.suites.usage_weights import read_weights
-from caretbench.syntax import analyse
+from caretbench.syntax.analysis import analyse
 from caretbench.syntax.source import SourceFile
 
 TEXT = """\

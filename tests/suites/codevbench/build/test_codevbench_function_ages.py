@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites.codevbench.build.miner import EarlierRelease
-from caretbench.syntax import ProjectAnalysis, analyse
+from caretbench.syntax.analysis import ProjectAnalysis, analyse
 from caretbench.syntax.source import SourceFile
 
 OLD = """\

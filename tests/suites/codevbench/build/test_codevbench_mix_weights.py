@@ -20,7 +20,8 @@ from caretbench.suites.codevbench.build.miner import (
     weighted_sample,
 )
 from caretbench.suites.usage_weights import Weights, read_weights
-from caretbench.syntax import Span, analyse
+from caretbench.syntax import Span
+from caretbench.syntax.analysis import analyse
 from caretbench.syntax.source import SourceFile
 from tests.support import shop_project
 from tests.support.make_problem import make_problem

@@ -15,7 +15,8 @@ from caretbench.projects.code_search import TokenSearch, split_tokens
 from caretbench.projects.file_spans import overlap_groups
 from caretbench.suites.simcopilot.build.tasks import ProjectMiner, SampledCandidate, TaskSampling, balanced_sample
 from caretbench.suites.simcopilot.contexts import CONTEXTS, build_context
-from caretbench.syntax import SourceFile, analyse
+from caretbench.syntax import SourceFile
+from caretbench.syntax.analysis import analyse
 
 PYTHON = '''\
 """Prices."""

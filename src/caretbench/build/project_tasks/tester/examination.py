@@ -31,7 +31,8 @@ from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, 
 from caretbench.problem import Caret, InlineSplice, Problem, Provenance
 from caretbench.projects.file_spans import span_splice
 from caretbench.redaction import redact
-from caretbench.syntax import FileAnalysis, ProjectAnalysis, Span
+from caretbench.syntax import Span
+from caretbench.syntax.analysis import FileAnalysis, ProjectAnalysis
 
 # As often as a project's own tests run: what fails one time in three would give flaky verdicts.
 RUNS: Final = 3

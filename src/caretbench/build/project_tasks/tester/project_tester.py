@@ -58,7 +58,8 @@ from caretbench.problem import Row
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.project import StoredProject
 from caretbench.projects.settings import CheckSettings
-from caretbench.syntax import ProjectAnalysis, Span
+from caretbench.syntax import Span
+from caretbench.syntax.analysis import ProjectAnalysis
 from caretbench.text_tables import counted
 
 TESTER_ROLE: Final = "tester"

@@ -26,7 +26,8 @@ from caretbench.file_locks import temporary_folder
 from caretbench.problem import TestsCheck
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.runner_options import runs_pytest
-from caretbench.syntax import ProjectAnalysis, Span, is_test_path
+from caretbench.syntax import Span, is_test_path
+from caretbench.syntax.analysis import ProjectAnalysis
 from caretbench.syntax.analysis_types import FUNCTION_SCOPES
 
 

@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 from caretbench.build.project_tasks.block_miner import MinedBlock
 from caretbench.projects.file_spans import visible_text
 from caretbench.redaction import redact
-from caretbench.syntax import ProjectAnalysis, Span
+from caretbench.syntax import Span
+from caretbench.syntax.analysis import ProjectAnalysis
 from caretbench.syntax.analysis_types import CLASS_SCOPES
 
 MAX_FUNCTIONS: Final = 4

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from caretbench.syntax import ProjectAnalysis
+from caretbench.syntax.analysis import ProjectAnalysis
 from caretbench.syntax.analysis_types import Span, SpanIndex
 from caretbench.syntax.source import SourceFile
 

@@ -29,14 +29,15 @@ from caretbench.options import Option
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.file_spans import visible_text
-from caretbench.projects.project import analyse_snapshot
+from caretbench.projects.project import snapshot_scopes
 from caretbench.suites.codevbench.build.miner import CodevMiner, EarlierRelease, SpanSampling, becomes_problem
 from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
 from caretbench.suites.codevbench.similar_functions import enclosing_function, similar_functions
 from caretbench.suites.codevbench.tables.result_tables import data_tables
 from caretbench.suites.suite_types import BuildResult, Table
 from caretbench.suites.usage_weights import SHIPPED, Weights, read_weights
-from caretbench.syntax import ProjectAnalysis
+from caretbench.syntax import ProjectScopes
+from caretbench.syntax.analysis import ProjectAnalysis
 
 
 def scenario_problems(candidates: Iterable[Problem], weights: Weights, store: SnapshotStore) -> Iterator[Problem]:
@@ -55,8 +56,8 @@ def scenario_problems(candidates: Iterable[Problem], weights: Weights, store: Sn
             yield problem
             continue
         splice = file_splice(problem)
-        analysis = analyse_snapshot(splice.snapshot, store, required_file=splice.path)
-        for scenario, made in _scenarios(problem, analysis):
+        scopes = snapshot_scopes(splice.snapshot, store, required_file=splice.path)
+        for scenario, made in _scenarios(problem, scopes):
             draw = int(sha256_text(problem.id, scenario)[:12], 16) / 16**12
             place = (*_place(made), made.label("cut"))
             is_body = _place(made) in bodies and made.label("block") != "method"
@@ -74,17 +75,17 @@ def _place(problem: Problem) -> tuple[str, int]:
     return splice.path, splice.start
 
 
-def _scenarios(problem: Problem, analysis: ProjectAnalysis) -> Iterator[tuple[str, Problem]]:
+def _scenarios(problem: Problem, scopes: ProjectScopes) -> Iterator[tuple[str, Problem]]:
     yield FULL_BLOCK, problem
     splice = file_splice(problem)
-    function = enclosing_function(analysis, splice.path, (splice.start, splice.end))
-    rest = visible_text(analysis[splice.path].source.data[function.end :])
+    function = enclosing_function(scopes, splice.path, (splice.start, splice.end))
+    rest = visible_text(scopes[splice.path].source.data[function.end :])
     whole = problem.caret.suffix
     if whole.strip():
         yield INCOMPLETE_SUFFIX, _shown(problem, INCOMPLETE_SUFFIX, "file_emptied", suffix="")
     if rest.strip() and rest.strip() != whole.strip():
         yield INCOMPLETE_SUFFIX, _shown(problem, INCOMPLETE_SUFFIX, "function_emptied", suffix=rest)
-    similar = similar_functions(problem, analysis)
+    similar = similar_functions(problem, scopes)
     if similar:
         yield RAG, _shown(problem, RAG, "block", context=similar, repository=problem.label("project"))
 

@@ -16,7 +16,8 @@ from caretbench.projects.code_search import TokenSearch, split_tokens
 from caretbench.projects.file_spans import dominant_newline, round_trips, visible_text
 from caretbench.projects.language_tables import project_tables
 from caretbench.suites.codevbench.similar_functions import block_rules
-from caretbench.syntax import Block, FileAnalysis, Span
+from caretbench.syntax import Block, Span
+from caretbench.syntax.analysis import FileAnalysis
 from caretbench.syntax.analysis_types import FUNCTION_SCOPES, SpanIndex
 from caretbench.syntax.parser import walk
 from caretbench.syntax.source import parse_file

@@ -19,6 +19,7 @@ from caretbench.build.project_tasks.block_miner import (
     block_names,
 )
 from caretbench.build.project_tasks.tester.answer_tests import is_written_test
+from caretbench.build.projects.project_analysis import analyse_project
 from caretbench.build.projects.reach.statement_reach import CallChains, StatementReach
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
@@ -27,12 +28,13 @@ from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem
 from caretbench.projects.answer_requests import file_splice, get_tests_check
 from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
-from caretbench.projects.project import analyse_project, project_languages, store_project
+from caretbench.projects.project import project_languages, store_project
 from caretbench.suites.codevbench.build.code_blocks import BlockFinder, BlockKind, CodeBlock
 from caretbench.suites.codevbench.scenario_names import BLOCK_SPAN, FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
 from caretbench.suites.codevbench.similar_functions import block_rules, enclosing_function
 from caretbench.suites.usage_weights import Weights
-from caretbench.syntax import ProjectAnalysis, Span
+from caretbench.syntax import Span
+from caretbench.syntax.analysis import ProjectAnalysis
 from caretbench.syntax.analysis_types import CLASS_SCOPES, NAMED_FUNCTION_SCOPES
 
 Cut = Literal["block", "statement", "token", "operator", "empty"]

@@ -12,9 +12,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from caretbench.build.projects.project_analysis import analyse_project
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.projects.project import StoredProject, analyse_project
-from caretbench.syntax import FileAnalysis, Span
+from caretbench.projects.project import StoredProject
+from caretbench.syntax import Span
+from caretbench.syntax.analysis import FileAnalysis
 
 LANGUAGES: Final = frozenset({"python", "javascript", "typescript", "java", "cpp", "go"})
 """Languages whose names are changed. In C# an argument may be named by any caller."""

@@ -40,7 +40,7 @@ from caretbench.suites.simcopilot.released.released_problems import released_lab
 from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedSpan, pull, released_folder
 from caretbench.suites.simcopilot.rules import Mode, paper_rules
 from caretbench.suites.suite_types import BuildResult, Table
-from caretbench.syntax import ProjectAnalysis
+from caretbench.syntax.analysis import ProjectAnalysis
 
 _NONE = "-"
 LabelledSpan = tuple[ReleasedSpan, dict[str, Label]]

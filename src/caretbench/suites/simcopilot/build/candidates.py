@@ -17,7 +17,8 @@ from caretbench.projects.code_search import TokenSearch, split_tokens
 from caretbench.projects.file_spans import dominant_newline, round_trips, visible_text
 from caretbench.projects.language_tables import project_tables
 from caretbench.suites.simcopilot.rules import CutKind, Mode, mining_rules
-from caretbench.syntax import Block, FileAnalysis, Span
+from caretbench.syntax import Block, Span
+from caretbench.syntax.analysis import FileAnalysis
 from caretbench.syntax.analysis_types import SpanIndex
 
 _FUNCTIONS: Final = frozenset({"function", "method", "lambda"})

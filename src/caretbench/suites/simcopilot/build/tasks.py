@@ -16,7 +16,8 @@ from caretbench.projects.file_spans import overlap_groups, span_splice, visible_
 from caretbench.projects.language_tables import project_tables
 from caretbench.suites.simcopilot.build.candidates import Candidate, FileMiner
 from caretbench.suites.simcopilot.rules import Mode, mining_rules, paper_rules
-from caretbench.syntax import Block, FileAnalysis, ProjectAnalysis, Reference, Span
+from caretbench.syntax import Block, Reference, Span
+from caretbench.syntax.analysis import FileAnalysis, ProjectAnalysis
 
 Cell = tuple[str, str, str]
 Group = tuple[str, int]
