@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.bundles import bundle_model, bundle_store, pip
+from caretbench.execution.bundles import bundle_building, bundle_model, bundle_store, pip
 from caretbench.execution.bundles.bundle_model import BundleError, BundleSpec, LinkRule, load_spec
 from caretbench.execution.bundles.ecosystem import (
     apt_line,
@@ -169,7 +169,7 @@ def wheel_spec(tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pyt
 def test_pip_bundle_is_built_once_read_only_and_importable(wheel_spec: BundleSpec) -> None:
     assert bundle_store.installed_bundle(wheel_spec.name) is None
     said: list[str] = []
-    bundle = bundle_store.build_bundle(wheel_spec, progress=said.append)
+    bundle = bundle_building.build_bundle(wheel_spec, progress=said.append)
     assert bundle_store.installed_bundle(wheel_spec.name) == bundle
     assert bundle.read_only == {"/bundle": str(bundle.root)}
     assert bundle.environment == {"PYTHONPATH": "/bundle/site-packages"}
@@ -181,7 +181,7 @@ def test_pip_bundle_is_built_once_read_only_and_importable(wheel_spec: BundleSpe
     )  # fmt: skip
     assert done.stdout == "42\n"
     before = (bundle.root / bundle_store.MANIFEST).stat().st_mtime_ns
-    assert bundle_store.build_bundle(wheel_spec, progress=said.append) == bundle
+    assert bundle_building.build_bundle(wheel_spec, progress=said.append) == bundle
     assert (bundle.root / bundle_store.MANIFEST).stat().st_mtime_ns == before
     assert said[-1] == "tests/python: already built"
 
@@ -191,7 +191,7 @@ def test_wrong_hash_is_refused_and_leaves_nothing(wheel_spec: BundleSpec, cache:
     assert lock is not None
     lock.write_text(f"tiny-caret==1.0 --hash=sha256:{'0' * 64}\n")
     with pytest.raises(BundleError, match="tests/python"):
-        bundle_store.build_bundle(wheel_spec)
+        bundle_building.build_bundle(wheel_spec)
     assert bundle_store.installed_bundle(wheel_spec.name) is None
     assert [path.name for path in (cache / wheel_spec.name).iterdir()] == [".lock"]
 
@@ -199,7 +199,7 @@ def test_wrong_hash_is_refused_and_leaves_nothing(wheel_spec: BundleSpec, cache:
 def test_lock_without_a_package_says_how_to_renew_it(wheel_spec: BundleSpec) -> None:
     wanted = wheel_spec.model_copy(update={"packages": ("tiny_caret", "absent")})
     with pytest.raises(BundleError, match=r"absent; run: caretbench deps lock tests/python"):
-        bundle_store.build_bundle(wanted)
+        bundle_building.build_bundle(wanted)
 
 
 def test_without_uv_and_pip_the_line_that_brings_one_is_said(
@@ -209,28 +209,28 @@ def test_without_uv_and_pip_the_line_that_brings_one_is_said(
     monkeypatch.setattr(pip, "_has_pip", lambda _python: False)
     monkeypatch.setattr(pip.importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(BundleError, match=r"apt-get install .* python3-pip"):
-        bundle_store.build_bundle(wheel_spec)
+        bundle_building.build_bundle(wheel_spec)
 
 
 def test_interpreter_that_is_too_old_is_named(wheel_spec: BundleSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pip, "_version", lambda _python: (3, 9))
     with pytest.raises(BundleError, match=r"3\.11 or later, and programs run with .*python3"):
-        bundle_store.build_bundle(wheel_spec)
+        bundle_building.build_bundle(wheel_spec)
 
 
 def test_module_that_is_not_there_fails_the_build(wheel_spec: BundleSpec) -> None:
     with pytest.raises(BundleError, match="holds no module other"):
-        bundle_store.build_bundle(wheel_spec.model_copy(update={"verify": ("other",)}))
+        bundle_building.build_bundle(wheel_spec.model_copy(update={"verify": ("other",)}))
     assert bundle_store.installed_bundle(wheel_spec.name) is None
 
 
 def test_changed_lock_is_another_bundle(wheel_spec: BundleSpec) -> None:
-    first = bundle_store.build_bundle(wheel_spec)
+    first = bundle_building.build_bundle(wheel_spec)
     lock = wheel_spec.lock_path
     assert lock is not None
     lock.write_text(lock.read_text() + "# changed\n")
     assert bundle_store.installed_bundle(wheel_spec.name) is None
-    second = bundle_store.build_bundle(wheel_spec)
+    second = bundle_building.build_bundle(wheel_spec)
     assert second.root != first.root
     assert second.lock_hash != first.lock_hash
 
@@ -238,15 +238,15 @@ def test_changed_lock_is_another_bundle(wheel_spec: BundleSpec) -> None:
 def test_killed_build_leaves_no_bundle_and_is_cleaned_by_the_next(wheel_spec: BundleSpec, cache: Path) -> None:
     script = (
         "import os, signal\n"
-        "from caretbench.execution.bundles import bundle_model, bundle_store\n"
-        "bundle_store.write_atomically = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"bundle_store.build_bundle(bundle_model.bundle_spec({wheel_spec.name!r}))\n"
+        "from caretbench.execution.bundles import bundle_building, bundle_model\n"
+        "bundle_building.write_atomically = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"bundle_building.build_bundle(bundle_model.bundle_spec({wheel_spec.name!r}))\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], check=False)
     assert killed.returncode == -9
     assert bundle_store.installed_bundle(wheel_spec.name) is None
     assert any(path.name.startswith(".unfinished-") for path in (cache / wheel_spec.name).iterdir())
-    bundle = bundle_store.build_bundle(wheel_spec)
+    bundle = bundle_building.build_bundle(wheel_spec)
     assert {path.name for path in (cache / wheel_spec.name).iterdir()} == {".lock", bundle.root.name}
 
 
@@ -282,7 +282,7 @@ def npm_spec(tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pytes
 
 
 def test_npm_bundle_is_built_without_install_scripts(npm_spec: BundleSpec) -> None:
-    bundle = bundle_store.build_bundle(npm_spec)
+    bundle = bundle_building.build_bundle(npm_spec)
     assert bundle.environment == {"NODE_PATH": "/bundle/node_modules"}
     assert bundle.read_only["/node_modules"] == str(bundle.root / "node_modules")
     assert (bundle.root / "node_modules" / "tiny-caret" / "index.js").exists()
@@ -293,7 +293,7 @@ def test_npm_bundle_is_built_without_install_scripts(npm_spec: BundleSpec) -> No
 
 def test_npm_lock_for_other_packages_is_refused(npm_spec: BundleSpec) -> None:
     with pytest.raises(BundleError, match="made for other packages"):
-        bundle_store.build_bundle(npm_spec.model_copy(update={"packages": (*npm_spec.packages, "more")}))
+        bundle_building.build_bundle(npm_spec.model_copy(update={"packages": (*npm_spec.packages, "more")}))
 
 
 def test_tool_that_is_missing_is_named_with_the_line_that_brings_it(
@@ -301,7 +301,7 @@ def test_tool_that_is_missing_is_named_with_the_line_that_brings_it(
 ) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BundleError, match=r"apt-get install .* nodejs npm"):
-        bundle_store.build_bundle(npm_spec, system_packages="never")
+        bundle_building.build_bundle(npm_spec, system_packages="never")
 
 
 def make_jar(path: Path, *classes: str) -> None:
@@ -327,7 +327,7 @@ def test_maven_bundle_resolves_pinned_artefacts_offline(
     spec = write_spec(
         specs_folder, "maven", "java", ["org.tiny:tiny:1"], verify=["tiny.Caret"], offline_repository=str(tmp_path)
     )
-    bundle = bundle_store.build_bundle(spec)
+    bundle = bundle_building.build_bundle(spec)
     assert bundle.class_path == ("/bundle/jars/tiny-1.jar",)
     arguments = (tmp_path / "arguments").read_text()
     assert f"-o -Dmaven.repo.local={tmp_path}" in arguments
@@ -355,13 +355,13 @@ def test_missing_debian_packages_give_one_line_or_a_partial_bundle(specs_folder:
     packages = ["libc6", "no-such-package-here"]
     spec = write_spec(specs_folder, "debian", "cpp", packages, include_folders=["/usr/inc*"])
     with pytest.raises(BundleError) as caught:
-        bundle_store.build_bundle(spec)
+        bundle_building.build_bundle(spec)
     assert apt_line(["no-such-package-here"]) in str(caught.value)
-    bundle = bundle_store.build_bundle(spec, system_packages="never")
+    bundle = bundle_building.build_bundle(spec, system_packages="never")
     assert bundle.missing == ("no-such-package-here",)
     assert bundle.compile_flags == ("-I/usr/include",)
     assert bundle.read_only == {}
-    row = next(row for row in bundle_store.bundle_status() if row.name == spec.name)
+    row = next(row for row in bundle_building.bundle_status() if row.name == spec.name)
     assert row.state == "partly"
     assert row.fix.startswith("sudo apt-get install")
     assert row.fix.endswith("caretbench deps build tests/cpp")
@@ -371,7 +371,7 @@ def test_missing_debian_packages_give_one_line_or_a_partial_bundle(specs_folder:
 def test_a_bundle_of_nothing_is_not_built(specs_folder: Path, cache: Path) -> None:
     spec = write_spec(specs_folder, "debian", "java", ["no-such-package-here"])
     with pytest.raises(BundleError, match="no-such-package-here"):
-        bundle_store.build_bundle(spec, system_packages="never")
+        bundle_building.build_bundle(spec, system_packages="never")
     assert bundle_store.installed_bundle(spec.name) is None
 
 
@@ -383,9 +383,9 @@ def test_partial_bundle_is_built_again_once_the_package_is_there(
     debian = bundle_store.ECOSYSTEMS["debian"]
     with monkeypatch.context() as patch:
         patch.setattr(type(debian), "missing", lambda _self, _spec: ("libc6",))
-        assert bundle_store.build_bundle(spec, system_packages="never").missing == ("libc6",)
-    assert bundle_store.build_bundle(spec).missing == ()
-    assert next(row.state for row in bundle_store.bundle_status() if row.name == spec.name) == "present"
+        assert bundle_building.build_bundle(spec, system_packages="never").missing == ("libc6",)
+    assert bundle_building.build_bundle(spec).missing == ()
+    assert next(row.state for row in bundle_building.bundle_status() if row.name == spec.name) == "present"
 
 
 class FakeApt:
@@ -428,7 +428,7 @@ def test_optional_packages_of_the_release_are_installed_too(
 ) -> None:
     spec = write_spec(specs_folder, "debian", "cpp", ["needed"], optional=["extra", "gone"])
     lines: list[str] = []
-    bundle_store.build_bundle(spec, system_packages="install", progress=lines.append)
+    bundle_building.build_bundle(spec, system_packages="install", progress=lines.append)
     assert debian_tools.installed() == ["needed", "extra"]
     assert "gone: optional, and not in this release" in lines
     manifest = next(cache.glob("tests/cpp/*/bundle.json")).read_text()
@@ -441,7 +441,7 @@ def test_an_optional_package_that_cannot_be_installed_is_named_and_stops_nothing
     (debian_tools.folder / "release").write_text("needed broken extra")
     spec = write_spec(specs_folder, "debian", "cpp", ["needed"], optional=["broken", "extra"])
     lines: list[str] = []
-    assert bundle_store.build_bundle(spec, system_packages="install", progress=lines.append).missing == ()
+    assert bundle_building.build_bundle(spec, system_packages="install", progress=lines.append).missing == ()
     assert "broken: optional, and cannot be installed: E: broken has unmet dependencies" in lines
     assert {"needed", "extra"} == set(debian_tools.installed())
 
@@ -451,11 +451,11 @@ def test_a_bundle_is_built_again_once_an_optional_package_is_there(
 ) -> None:
     (debian_tools.folder / "installed").write_text("needed\n")
     spec = write_spec(specs_folder, "debian", "cpp", ["needed"], optional=["extra"])
-    first = bundle_store.build_bundle(spec)
-    assert bundle_store.build_bundle(spec, system_packages="install").lock_hash != first.lock_hash
+    first = bundle_building.build_bundle(spec)
+    assert bundle_building.build_bundle(spec, system_packages="install").lock_hash != first.lock_hash
     assert debian_tools.installed() == ["needed", "extra"]
     lines: list[str] = []
-    bundle_store.build_bundle(spec, system_packages="install", progress=lines.append)
+    bundle_building.build_bundle(spec, system_packages="install", progress=lines.append)
     assert lines == ["tests/cpp: already built"]
 
 
@@ -476,7 +476,7 @@ def test_a_package_that_the_release_lacks_is_an_error_with_its_name(
 ) -> None:
     spec = write_spec(specs_folder, "debian", "cpp", ["nowhere"], optional=["extra"])
     with pytest.raises(BundleError, match="apt-get failed"):
-        bundle_store.build_bundle(spec, system_packages="install")
+        bundle_building.build_bundle(spec, system_packages="install")
 
 
 def test_programs_are_linked_by_the_headers_they_include(tmp_path: Path) -> None:
@@ -491,7 +491,7 @@ def test_programs_are_linked_by_the_headers_they_include(tmp_path: Path) -> None
 
 
 def test_status_of_what_is_not_built_says_how_to_build_it(cache: Path) -> None:
-    rows = {row.name: row for row in bundle_store.bundle_status()}
+    rows = {row.name: row for row in bundle_building.bundle_status()}
     assert set(rows) == set(SPECS)
     row = rows["tools/typescript"]
     assert (row.state, row.fix) == ("absent", "caretbench deps build tools/typescript")

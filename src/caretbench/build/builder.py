@@ -12,8 +12,9 @@ from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.extraction.policies import get_policy
+from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.options import Option
-from caretbench.problem import Caret, Problem
+from caretbench.problem import Caret, Problem, Profile
 from caretbench.progress import Progress
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import BuildResult, ProblemGate, Table
@@ -124,6 +125,17 @@ class Builder:
         """
         del edition, sample, seed, executor, progress
         raise UsageError(f"{self.suite.title} has no editions")
+
+    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
+        """Return sizes of one problem by name, for ``caretbench list --statistics``.
+
+        By default lines, tokens and cyclomatic complexity of the shown text and of the reference at a caret.
+        """
+        del profile
+        caret = problem.shown
+        if not isinstance(caret, Caret):
+            return {}
+        return problem_statistics(caret.prefix, problem.reference, caret.suffix, "", caret.language)._asdict()
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return tables about the data, for ``caretbench list --tables``; nothing is executed.

@@ -22,7 +22,7 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from caretbench.execution.bundles.bundle_store import bundle_status
+    from caretbench.execution.bundles.bundle_building import bundle_status
 
     rows = bundle_status()
     if as_json:
@@ -50,8 +50,8 @@ def build(
       caretbench deps build devbench/python
       caretbench deps build --install-system
     """
+    from caretbench.execution.bundles.bundle_building import build_bundle
     from caretbench.execution.bundles.bundle_model import BundleError, bundle_spec, bundle_specs
-    from caretbench.execution.bundles.bundle_store import build_bundle
 
     specs = [bundle_spec(name) for name in names or bundle_specs()]  # raises for an unknown name
     failed = False
@@ -77,7 +77,7 @@ def lock(
     Examples:
       caretbench deps lock devbench/python
     """
+    from caretbench.execution.bundles.bundle_building import write_lock_file
     from caretbench.execution.bundles.bundle_model import bundle_spec
-    from caretbench.execution.bundles.bundle_store import write_lock_file
 
     print_line(f"{name}: wrote {write_lock_file(bundle_spec(name))}")

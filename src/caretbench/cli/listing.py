@@ -136,9 +136,12 @@ def _print_tables(tables: Sequence[Table], *, as_json: bool) -> None:
 
 def _print_statistics(suite: Suite, problems: Sequence[Problem], profile: Profile, *, as_json: bool) -> None:
     """Print means by the suite's first label; the last line is the mean of all problems."""
+    from caretbench.build import load_builder
+
     groups: dict[str, list[Mapping[str, float]]] = {}
+    builder = load_builder(suite.name)
     for problem in problems:
-        sizes = suite.statistics(problem, profile)
+        sizes = builder.statistics(problem, profile)
         groups.setdefault(problem.label(suite.strata[0]), []).append(sizes)
     groups["all"] = [sizes for group in groups.values() for sizes in group]
     means = {

@@ -105,8 +105,8 @@ def pull(
     Examples:
       caretbench models pull smollm2
     """
-    from caretbench.local.weights import TermsNotAcceptedError
-    from caretbench.local.weights import pull_weights as fetch
+    from caretbench.local.weights_pull import TermsNotAcceptedError
+    from caretbench.local.weights_pull import pull_weights as fetch
 
     try:
         with StepProgress() as steps:
@@ -195,7 +195,7 @@ def remove(name: Name) -> None:
     Examples:
       caretbench models remove smollm2
     """
-    from caretbench.local.weights import remove_weights as remove_weights
+    from caretbench.local.weights_pull import remove_weights as remove_weights
 
     size = remove_weights(name)
     print_line(f"{_LOCAL}{name}: removed, {size / _MB:.0f} MB freed")

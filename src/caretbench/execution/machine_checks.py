@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from caretbench.errors import MachineError
-from caretbench.execution.bundles import bundle_store
+from caretbench.execution.bundles import bundle_building, bundle_store
 from caretbench.execution.bundles.ecosystem import apt_line
 from caretbench.execution.bundles.pip import find_pip, find_uv
 from caretbench.execution.execution_types import FrozenModel, Isolation
@@ -141,7 +141,7 @@ def _toolchains() -> Iterator[MachineCheck]:
 
 
 def _bundles() -> Iterator[MachineCheck]:
-    for row in bundle_store.bundle_status():
+    for row in bundle_building.bundle_status():
         size = f"{row.packages} packages, {row.size_bytes / 1e6:.0f} MB"
         parts = (row.state, size if row.state != "absent" else "", row.detail if row.state == "partly" else "")
         yield _check(f"bundle {row.name}", row.state == "present", ", ".join(filter(None, parts)), row.fix)

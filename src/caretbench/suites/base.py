@@ -112,11 +112,6 @@ class Suite(ABC):
         del name
         return value
 
-    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Return sizes of one problem by name, such as lines, tokens and complexity; reports average them."""
-        del problem, profile
-        return {}
-
     def caret_in_context(self, problem: Problem, context: str) -> Caret:
         """Return the caret of a problem with more of its project, by a strategy of :attr:`contexts`.
 

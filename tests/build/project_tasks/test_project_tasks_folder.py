@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build import load_builder
 from caretbench.build.project_tasks.task_folder import BuildManifest, TaskFolder, folder_lock
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import DataError, sha256_json, write_rows
@@ -85,7 +86,7 @@ def test_the_suite_says_how_reports_break_its_results_down(tmp_path: Path, monke
     assert DEFAULT_STRATIFICATION.labels == ("language", "category", "mode")
     assert house.canonical_label("mode", "completion") == "suffix_hidden"
     assert house.canonical_label("language", "py") == "python"
-    assert house.statistics(task(0), "default")["prefix_lines"] == 2
+    assert load_builder(house.name).statistics(task(0), "default")["prefix_lines"] == 2
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
     project = tmp_path / "project"
     project.mkdir()

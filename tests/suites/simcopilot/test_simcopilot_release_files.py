@@ -14,16 +14,10 @@ from caretbench.build import load_builder
 from caretbench.cli import app
 from caretbench.download import PinnedFile, download_file
 from caretbench.files import DataError
+from caretbench.suites.simcopilot.build import pull as downloads
+from caretbench.suites.simcopilot.build.pull import HOST, RepositoryFile, pinned_files, pull
 from caretbench.suites.simcopilot.released import spans
-from caretbench.suites.simcopilot.released.spans import (
-    HOST,
-    RELEASE_REVISION,
-    RepositoryFile,
-    pinned_files,
-    pull,
-    released_folder,
-    released_tests,
-)
+from caretbench.suites.simcopilot.released.spans import RELEASE_REVISION, released_folder, released_tests
 
 _PROGRAM = b"print(1)\n"
 _BLOB = hashlib.sha1(b"blob 6\0large\n", usedforsecurity=False).hexdigest()
@@ -36,7 +30,12 @@ FILES = (
 
 @pytest.fixture(autouse=True)
 def few_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "pinned_files", lambda: FILES)
+    pins: dict[str, dict[str, dict[str, object]]] = {}
+    for one in FILES:
+        pin = {name: value for name, value in one.file._asdict().items() if value}
+        pins.setdefault(f"{one.repository}@{one.commit}", {})[one.file.path] = pin
+    monkeypatch.setattr(downloads, "pinned_files", lambda: FILES)
+    monkeypatch.setattr(spans, "released_files", lambda: pins)
     monkeypatch.setattr(spans, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setitem(download_file.__kwdefaults__, "pause", lambda _seconds: None)  # 14 s for a file that is absent
 

@@ -1,44 +1,19 @@
-"""Store of bundles. Each is built in a temporary folder and renamed, so that it is complete or absent."""
+"""Store of bundles: the package managers, keys, and what is built."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from pydantic import ValidationError
 
-from caretbench.execution.bundles.bundle_model import (
-    Bundle,
-    BundleError,
-    BundleManifest,
-    BundleSpec,
-    EcosystemName,
-    SystemPackages,
-    bundle_spec,
-    bundle_specs,
-)
-from caretbench.execution.bundles.ecosystem import (
-    DebianEcosystem,
-    Ecosystem,
-    MavenEcosystem,
-    NpmEcosystem,
-    ProgressCallback,
-    apt_install,
-    apt_line,
-)
+from caretbench.execution.bundles.bundle_model import Bundle, BundleManifest, BundleSpec, EcosystemName, bundle_spec
+from caretbench.execution.bundles.ecosystem import DebianEcosystem, Ecosystem, MavenEcosystem, NpmEcosystem
 from caretbench.execution.bundles.pip import PipEcosystem
 from caretbench.execution.cache.cache_folders import BUNDLES
-from caretbench.execution.execution_types import FrozenModel
-from caretbench.file_locks import lock_file
-from caretbench.files import cache_folder, sha256_json, write_atomically
-from caretbench.text_tables import counted
+from caretbench.files import cache_folder, sha256_json
 
 MANIFEST = "bundle.json"
-_UNFINISHED = ".unfinished-"
 
 ECOSYSTEMS: Mapping[EcosystemName, Ecosystem] = {
     "pip": PipEcosystem(),
@@ -46,19 +21,6 @@ ECOSYSTEMS: Mapping[EcosystemName, Ecosystem] = {
     "maven": MavenEcosystem(),
     "debian": DebianEcosystem(),
 }
-
-
-class BundleStatus(FrozenModel):
-    """Status of one bundle, a line of ``caretbench deps``."""
-
-    name: str
-    language: str
-    state: Literal["present", "partly", "absent"]
-    packages: int = 0
-    size_bytes: int = 0
-    detail: str = ""
-    fix: str = ""
-    """Command that completes the bundle; empty if nothing is missing."""
 
 
 def bundles_folder() -> Path:
@@ -79,7 +41,8 @@ def bundle_key(spec: BundleSpec) -> str:
     return sha256_json([decides, lock, ECOSYSTEMS[spec.ecosystem].platform()])[:16]
 
 
-def _manifest(spec: BundleSpec) -> tuple[Path, BundleManifest] | None:
+def built_manifest(spec: BundleSpec) -> tuple[Path, BundleManifest] | None:
+    """Return folder and manifest of a bundle, or None where it is not built."""
     root = bundles_folder() / spec.name / bundle_key(spec)
     try:
         return root, BundleManifest.model_validate_json((root / MANIFEST).read_text("utf-8"))
@@ -94,143 +57,8 @@ def installed_bundle(name: str) -> Bundle | None:
         BundleError: no specification has this name.
     """
     spec = bundle_spec(name)
-    built = _manifest(spec)
+    built = built_manifest(spec)
     if built is None:
         return None
     root, manifest = built
     return ECOSYSTEMS[spec.ecosystem].as_bundle(spec, manifest, root)
-
-
-def build_bundle(
-    spec: BundleSpec, *, system_packages: SystemPackages = "ask", progress: ProgressCallback = lambda _line: None
-) -> Bundle:
-    """Build a bundle unless it is already built; a build that was killed starts again.
-
-    What was downloaded before stays in the package managers' caches. A bundle that lacks system packages, optional
-    ones too, is built again when they have come.
-
-    Args:
-        spec: Specification to build.
-        system_packages: Action for missing Debian packages; ``ask`` stops with the line to run.
-        progress: Called with lines that describe the progress.
-
-    Raises:
-        BundleError: a tool, a package or the network is missing; the message says what to do.
-    """
-    ecosystem = ECOSYSTEMS[spec.ecosystem]
-    missing = ecosystem.missing(spec)
-    if system_packages == "install" and (missing or ecosystem.missing_optional(spec)):
-        apt_install(missing, ecosystem.missing_optional(spec), progress)
-        missing = ecosystem.missing(spec)
-    # A bundle of nothing would hide that its packages are missing.
-    none_there = len(missing) == len(spec.packages)
-    if missing and (system_packages != "never" or not ecosystem.optional_system_packages or none_there):
-        raise BundleError(
-            f"{spec.name} needs {len(missing)} system packages; install them and run again:\n"
-            f"  {apt_line(missing)}\nor let it be done: caretbench deps build {spec.name} --install-system"
-        )
-    if missing:
-        progress(f"{spec.name}: goes without {len(missing)} system packages; to complete it: {apt_line(missing)}")
-    with _building(spec) as folder:
-        built = _manifest(spec)
-        there = set(spec.optional) - set(ecosystem.missing_optional(spec)) if ecosystem.holds_system_packages else set()
-        if built is not None and set(built[1].missing) <= set(missing) and there <= set(built[1].packages):
-            progress(f"{spec.name}: already built")
-            return ecosystem.as_bundle(spec, built[1], built[0])
-        return _build(spec, ecosystem, missing, folder, progress)
-
-
-def _build(
-    spec: BundleSpec, ecosystem: Ecosystem, missing: tuple[str, ...], folder: Path, progress: ProgressCallback
-) -> Bundle:
-    progress(f"{spec.name}: building")
-    versions = ecosystem.install(spec, folder, progress)
-    ecosystem.verify(spec, folder)
-    manifest = BundleManifest(
-        name=spec.name,
-        key=bundle_key(spec),
-        platform=ecosystem.platform(),
-        packages=dict(sorted(versions.items())),
-        missing=missing,
-        size_bytes=_make_readable(folder),
-    )
-    write_atomically(folder / MANIFEST, manifest.model_dump_json(indent=2))
-    root = bundles_folder() / spec.name / manifest.key
-    if root.exists():
-        # an incomplete predecessor: aside first, since a folder cannot be renamed over one that is not empty
-        root.rename(Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root.parent)) / "old")
-    folder.rename(root)
-    progress(f"{spec.name}: {counted(len(versions), 'package')}, {manifest.size_bytes / 1e6:.0f} MB")
-    return ecosystem.as_bundle(spec, manifest, root)
-
-
-def write_lock_file(spec: BundleSpec) -> Path:
-    """Resolve the packages again and replace the lock file next to the specification; needs network access.
-
-    Raises:
-        BundleError: the ecosystem has no locks, or they cannot be resolved.
-    """
-    text = ECOSYSTEMS[spec.ecosystem].resolve_lock(spec)
-    if spec.lock_path is None:
-        raise BundleError(f"{spec.name}: the specification names no lock file")
-    write_atomically(spec.lock_path, text)
-    return spec.lock_path
-
-
-@contextmanager
-def _building(spec: BundleSpec) -> Iterator[Path]:
-    """Yield an empty folder to build in. One process builds a bundle at a time; leftovers are removed."""
-    home = bundles_folder() / spec.name
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / ".lock").open("w") as stream:
-        lock_file(stream)
-        for left in home.glob(f"{_UNFINISHED}*"):
-            shutil.rmtree(left, ignore_errors=True)
-        folder = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=home))
-        try:
-            yield folder
-        finally:
-            for left in home.glob(f"{_UNFINISHED}*"):
-                shutil.rmtree(left, ignore_errors=True)
-
-
-def _make_readable(folder: Path) -> int:
-    """Make files readable by all users and read-only; return their total size in bytes."""
-    size = 0
-    folder.chmod(0o755)
-    for path in folder.rglob("*"):
-        if path.is_symlink():
-            continue
-        mode = path.stat().st_mode
-        if path.is_dir():
-            path.chmod(0o755)
-        else:
-            # Programs run as users who own nothing, and none may change what the others import.
-            path.chmod(0o555 if mode & 0o100 else 0o444)
-            size += path.stat().st_size
-    return size
-
-
-def bundle_status() -> list[BundleStatus]:
-    """Return all bundles, with their state and the command that builds the missing ones."""
-    return [_status(spec) for spec in bundle_specs().values()]
-
-
-def _status(spec: BundleSpec) -> BundleStatus:
-    line = f"caretbench deps build {spec.name}"
-    built = _manifest(spec)
-    missing = ECOSYSTEMS[spec.ecosystem].missing(spec) if spec.ecosystem == "debian" else ()
-    if missing:
-        line = f"{apt_line(missing)} && {line}"
-    manifest = built[1] if built is not None else None
-    lacking = missing or (manifest.missing if manifest is not None else ())
-    detail = f"without {', '.join(lacking)}" if lacking else ""
-    return BundleStatus(
-        name=spec.name,
-        language=spec.language,
-        state="absent" if manifest is None else "partly" if lacking else "present",
-        packages=len(manifest.packages) if manifest is not None else 0,
-        size_bytes=manifest.size_bytes if manifest is not None else 0,
-        detail=detail if manifest is not None else "not built",
-        fix=line if manifest is None or lacking else "",
-    )

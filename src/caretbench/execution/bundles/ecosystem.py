@@ -6,11 +6,9 @@ Installed Debian and Ubuntu packages are asked for here, and the command line th
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import platform as machine
-import re
 import shutil
 import subprocess
 import sys
@@ -381,62 +379,3 @@ def debian_files(name: str) -> list[Path]:
 def apt_line(packages: Iterable[str]) -> str:
     """Return the line a person runs to install packages (Debian and Ubuntu)."""
     return f"sudo apt-get install --yes --no-install-recommends {' '.join(packages)}"
-
-
-def apt_install(packages: Sequence[str], optional: Sequence[str], progress: ProgressCallback) -> None:
-    """Install packages as root or through sudo, and the optional ones that the release has and that can be installed.
-
-    Raises:
-        BundleError: apt-get is not there, or cannot install one of ``packages``.
-    """
-    if shutil.which("apt-get") is None:
-        if packages:
-            raise BundleError("this machine has no apt-get; install by its own means: " + " ".join(packages))
-        return
-    candidates = _apt_candidates((*packages, *optional))
-    # A new machine has no package lists yet.
-    if not candidates >= {*packages, *optional}:
-        with contextlib.suppress(BundleError):
-            _apt_get("update", "-qq")
-        candidates = _apt_candidates((*packages, *optional))
-    for name in optional:
-        if name not in candidates:
-            progress(f"{name}: optional, and not in this release")
-    available = [name for name in optional if name in candidates]
-    if packages or available:
-        progress(f"installing {len(packages) + len(available)} system packages with apt-get")
-        _install(packages, available, progress)
-        debian_versions.cache_clear()
-
-
-def _install(packages: Sequence[str], optional: Sequence[str], progress: ProgressCallback) -> None:
-    """Install packages together; where that fails, the optional ones one by one, and those that fail are named."""
-    try:
-        _apt_install(*packages, *optional)
-    except BundleError:
-        with contextlib.suppress(BundleError):  # old lists name files that the mirror no longer has
-            _apt_get("update", "-qq")
-        if packages:
-            _apt_install(*packages)
-        for name in optional:
-            try:
-                _apt_install(name)
-            except BundleError as error:
-                progress(f"{name}: optional, and cannot be installed: {str(error).splitlines()[-1].strip()}")
-
-
-def _apt_install(*names: str) -> None:
-    _apt_get("install", "--yes", "--no-install-recommends", "-qq", *names)
-
-
-def _apt_get(*arguments: str) -> None:
-    prefix = [] if os.geteuid() == 0 else ["sudo"]
-    run_tool(
-        [*prefix, "apt-get", *arguments], environment={"DEBIAN_FRONTEND": "noninteractive"}, label="system packages"
-    )
-
-
-def _apt_candidates(names: Sequence[str]) -> set[str]:
-    """Return those of these packages that the configured repositories have, by the package lists here."""
-    shown = run_tool(["apt-cache", "policy", *names], environment={"LC_ALL": "C"}, label="system packages")
-    return set(re.findall(r"^(\S+):\n  Installed: .*\n  Candidate: (?!\(none\))", shown, re.MULTILINE))

@@ -27,7 +27,6 @@ from caretbench.suites.c3bench.measures import (
     measured,
     measured_raw,
     reduction,
-    token_count,
 )
 from caretbench.suites.c3bench.tables.printed_table import printed_table
 from caretbench.suites.c3bench.tables.result_charts import result_charts
@@ -115,16 +114,6 @@ class C3BenchSuite(Suite):
     def failed_predicates(self, problem: Problem, text: str) -> Sequence[str]:
         """Return a line for each predicate that an answer does not satisfy."""
         return failed_predicates(problem, text)
-
-    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Return the tokens of instruction, prefix, reference and suffix."""
-        del profile
-        caret = problem.caret
-        texts = {
-            "instruction": caret.instruction or "", "prefix": caret.prefix, "middle": problem.reference,
-            "suffix": caret.suffix,
-        }  # fmt: skip
-        return {f"{name}_tokens": float(token_count(text)) for name, text in texts.items()}
 
     def canonical_label(self, name: str, value: str) -> str:
         """Return the name of a language for its other names, and lower case for tasks."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from caretbench.metrics.code_statistics import lines_of_code
 from caretbench.metrics.similarity import indel_similarity, similarities
 from caretbench.problem import Problem, Profile, TestsCheck
 from caretbench.profiles import ProfileRule, ProfileRules, default_only, paper_only
@@ -64,7 +63,10 @@ def measured(problem: Problem, text: str | None, profile: Profile) -> list[Measu
 
 def answer_lines(text: str, profile: Profile) -> int:
     """Return the number of lines of a text, as the profile counts them."""
-    return text.count("\n") + 1 if CodevBenchProfile(profile).counts_line_breaks else lines_of_code(text)
+    breaks = text.count("\n")
+    # Without the paper's rule a final line break ends a line and begins none.
+    one_more = CodevBenchProfile(profile).counts_line_breaks or (text != "" and not text.endswith("\n"))
+    return breaks + one_more
 
 
 def _similarity(problem: Problem, text: str | None, rules: CodevBenchProfile) -> Measurement:

@@ -12,7 +12,6 @@ from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import read_rows
 from caretbench.languages import get_language
-from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.problem import Caret, Problem, Profile
 from caretbench.projects.answer_requests import file_splice, get_tests_check, workspace_request
 from caretbench.projects.project import snapshot_scopes, store_project
@@ -127,12 +126,6 @@ class CodevBench(Suite):
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Return edit similarity and lines, as the profile computes them, and whether the answer is empty."""
         return measured(problem, text, profile)
-
-    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Return lines, tokens and cyclomatic complexity of the shown text and of the reference."""
-        del profile
-        caret = problem.caret
-        return problem_statistics(caret.prefix, problem.reference, caret.suffix, "", caret.language)._asdict()
 
     def canonical_label(self, name: str, value: str) -> str:
         """Return ``python`` for ``py``, and so on."""

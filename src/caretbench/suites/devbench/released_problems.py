@@ -7,13 +7,15 @@ behaviour of the released ``execute_benchmark.py`` (commit b22ecf8), including i
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from caretbench.files import DataError, read_lines, read_packaged_toml, replace_surrogates
+from caretbench.files import DataError, cache_folder, read_lines, read_packaged_toml, replace_surrogates
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, ProgramCheck, Provenance
 from caretbench.suites.completion_files import read_completions
 from caretbench.suites.devbench.cells.cell_tables import RELEASED_LANGUAGES, cell_categories, problem_labels
@@ -21,8 +23,37 @@ from caretbench.suites.suite_types import unread_files
 
 FIELDS = ("id", "testsource", "language", "prefix", "golden_completion", "suffix", "LLM_justification", "assertions")
 REVISION = "b22ecf8"
+COMPLETIONS: Final = "completions/"
+"""Folder of the recorded completions in the release."""
 # Marks of programs that open windows and need a display; the reference program is searched, not the completion.
 _DISPLAY_MARKS = ("tkinter", "turtle")
+
+
+@cache
+def released_files() -> Mapping[str, Mapping[str, Any]]:
+    """Return size and SHA-256 of the files of the release, by path."""
+    text = resources.files("caretbench.suites.devbench").joinpath("released_files.json").read_text("utf-8")
+    files: dict[str, dict[str, Any]] = json.loads(text)
+    return files
+
+
+def released_path() -> Path:
+    """Return the path of the released data in the cache; they may be missing."""
+    return cache_folder() / "data" / f"devbench-{REVISION}"
+
+
+def released_folder() -> Path:
+    """Return the folder of the released data in the cache.
+
+    Raises:
+        DataError: files are missing.
+    """
+    folder = released_path()
+    paths = (path for path in released_files() if not path.startswith(COMPLETIONS))
+    missing = sum(not (folder / path).is_file() for path in paths)
+    if missing:
+        raise DataError(f"{missing} files of the release are missing; run: caretbench pull devbench")
+    return folder
 
 
 def with_trailing_newline(text: str) -> str:

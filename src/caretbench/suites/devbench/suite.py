@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from caretbench.execution.execution_types import ExecutionRequest, Limits
 from caretbench.files import DataError
 from caretbench.languages import get_language
-from caretbench.metrics.code_statistics import problem_statistics
-from caretbench.metrics.complexity import ProblemStatistics, paper_statistics
 from caretbench.metrics.paired import Comparison, Pair, compare_family
 from caretbench.metrics.similarity import paper_similarity, similarities
 from caretbench.problem import CasesCheck, Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
@@ -76,9 +74,7 @@ class DevBench(Suite):
         if source == "starter":
             return ProblemSet.of("starter", starter.load(starter.starter_root()))
         if source == "released":
-            from caretbench.suites.devbench.pull import released_folder
-
-            return ProblemSet.of("released", released.load(released_folder()))
+            return ProblemSet.of("released", released.load(released.released_folder()))
         root = Path(source)
         if not root.is_dir():
             raise DataError(f"{source}: no such folder; expected starter, released, or a folder with problems")
@@ -154,10 +150,6 @@ class DevBench(Suite):
         requirements = [DocumentationCheck.model_validate(dict(check.arguments)) for check in checks]
         return [fault for check in requirements for fault in documentation_faults(program, name, check, start, end)]
 
-    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Return lines, tokens and cyclomatic complexity (the paper's Table 4)."""
-        return _statistics(problem, as_released=DevBenchProfile(profile).released_texts)._asdict()
-
     def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
         """Return the comparison of instances with their siblings, for sets that have some."""
         return memory_tables(results, problems, seed)
@@ -182,17 +174,6 @@ def _bundle(name: str) -> str | None:
 
 def _holds_jsonl(root: Path) -> bool:
     return any(root.glob("*/*/*.jsonl"))
-
-
-def _statistics(problem: Problem, *, as_released: bool) -> ProblemStatistics:
-    """Return one problem's statistics; with ``as_released``, of the released texts, as the released script counts."""
-    language = problem.caret.language
-    if as_released and problem.released:
-        prefix, suffix, assertions = (problem.released[name] for name in ("prefix", "suffix", "assertions"))
-        return paper_statistics(prefix, problem.reference, suffix, assertions, language)
-    caret = problem.caret
-    count = paper_statistics if as_released else problem_statistics
-    return count(caret.prefix, problem.reference, caret.suffix, problem.hidden_tests, language)
 
 
 _GROUP: Final = ("model_title", "policy", "profile")

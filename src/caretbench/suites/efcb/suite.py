@@ -140,17 +140,6 @@ class Efcb(Suite):
         written = parse_description(text)
         return f"Title: {written.title}\n\nBody: {written.body}".rstrip() if written.text else ""
 
-    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Return lines and characters of the patch, and characters of everything shown."""
-        del profile
-        shown = problem.shown
-        names = ("patch_lines", "patch_characters")
-        numbers = {name: value for name in names if isinstance(value := problem.labels.get(name), float)}
-        if isinstance(shown, Question):
-            texts = (shown.text, *shown.choices, *(file.text for file in shown.context))
-            return {**numbers, "shown_characters": float(sum(map(len, texts)))}
-        return {**numbers, "shown_characters": 0.0}
-
     def canonical_label(self, name: str, value: str) -> str:
         """Return the name of a language for its other names, such as ``golang`` and ``rs``."""
         if name != "language":

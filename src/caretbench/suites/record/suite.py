@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.languages import get_language
-from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules
@@ -67,12 +65,6 @@ class Record(Suite):
         del profile
         [likeness] = similarities([(text, problem.reference)])
         return [Measurement("similarity@1", likeness._asdict())]
-
-    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Return lines, tokens and cyclomatic complexity of the shown text and of the reference."""
-        del profile
-        caret = problem.caret
-        return problem_statistics(caret.prefix, problem.reference, caret.suffix, "", caret.language)._asdict()
 
     def canonical_label(self, name: str, value: str) -> str:
         """Return ``python`` for ``py``, and so on."""

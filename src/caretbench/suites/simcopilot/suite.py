@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +12,6 @@ import tree_sitter
 
 from caretbench.files import DataError
 from caretbench.languages import get_language
-from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, FileSplice, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules
@@ -148,13 +147,6 @@ class SimCopilot(Suite):
             fault = syntax_fault(problem, text)
             measured.append(Measurement("syntax@1", {"parses": float(not fault)}, {"fault": fault}))
         return measured
-
-    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Return lines, tokens and cyclomatic complexity of the shown text and of the reference."""
-        del profile
-        caret = problem.caret
-        sizes = problem_statistics(caret.prefix, problem.reference, caret.suffix, "", caret.language)
-        return sizes._asdict()
 
     def canonical_label(self, name: str, value: str) -> str:
         """Return ``python`` for ``py``, and the mode ``suffix_hidden`` for the paper's word ``completion``."""

@@ -59,11 +59,6 @@ class Toy(Suite):
         [likeness] = similarities([(text, problem.reference)])
         return [Measurement("similarity@1", likeness._asdict())]
 
-    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Lines of what is shown."""
-        del profile
-        return {"prefix_lines": problem.caret.prefix.count("\n") + 1}
-
     def result_charts(
         self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
     ) -> tuple[SuiteChart, ...]:

@@ -16,7 +16,7 @@ from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, SAFIM
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.extraction.policies import Policy, get_policy
-from caretbench.problem import Problem
+from caretbench.problem import Problem, Profile
 from caretbench.runs.reductions import ReducedAnswer, reduce_answers
 from caretbench.suites.c3bench.build.build import build_problems
 from caretbench.suites.c3bench.build.build_folder import OPTIONS
@@ -235,6 +235,16 @@ class C3BenchBuilder(Builder):
           caretbench build c3bench --variants own.toml -m generator=gguf/smollm2 -o c3
         """
         return build_problems(job, self.gate)
+
+    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
+        """Return the tokens of instruction, prefix, reference and suffix."""
+        del profile
+        caret = problem.caret
+        texts = {
+            "instruction": caret.instruction or "", "prefix": caret.prefix, "middle": problem.reference,
+            "suffix": caret.suffix,
+        }  # fmt: skip
+        return {f"{name}_tokens": float(token_count(text)) for name, text in texts.items()}
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the tokens and the kinds of problems, as the paper's Table 1."""

@@ -14,11 +14,14 @@ from caretbench.build.validation.program_gate import ProgramGate
 from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest
-from caretbench.problem import Problem
+from caretbench.metrics.code_statistics import problem_statistics
+from caretbench.metrics.complexity import ProblemStatistics, paper_statistics
+from caretbench.problem import Problem, Profile
 from caretbench.suites.devbench.build.construction.build_folder import GENERATOR_ROLE, OPTIONS, ConstructionOptions
 from caretbench.suites.devbench.build.construction.construction_build import build_instances
 from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell, read_template
-from caretbench.suites.devbench.pull import pull
+from caretbench.suites.devbench.build.pull import pull
+from caretbench.suites.devbench.suite import DevBenchProfile
 from caretbench.suites.suite_types import BuildResult, ProblemGate
 
 
@@ -57,6 +60,10 @@ class DevBenchBuilder(Builder):
             )
         return build_instances(job, self._strict_gate, self._program)
 
+    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
+        """Return lines, tokens and cyclomatic complexity (the paper's Table 4)."""
+        return _statistics(problem, as_released=DevBenchProfile(profile).released_texts)._asdict()
+
     def _strict_gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
         """Return the gate of new instances, whose checks may not be weak."""
         gate = self.gate(executor, progress)
@@ -71,3 +78,14 @@ class DevBenchBuilder(Builder):
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
         """Fetch the released data into the cache and return their folder."""
         return pull(source=source, models=models, progress=progress)
+
+
+def _statistics(problem: Problem, *, as_released: bool) -> ProblemStatistics:
+    """Return one problem's statistics; with ``as_released``, of the released texts, as the released script counts."""
+    language = problem.caret.language
+    if as_released and problem.released:
+        prefix, suffix, assertions = (problem.released[name] for name in ("prefix", "suffix", "assertions"))
+        return paper_statistics(prefix, problem.reference, suffix, assertions, language)
+    caret = problem.caret
+    count = paper_statistics if as_released else problem_statistics
+    return count(caret.prefix, problem.reference, caret.suffix, problem.hidden_tests, language)

@@ -25,7 +25,7 @@ from caretbench.errors import DataError, UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.grouping import grouped
 from caretbench.options import Option, StringList
-from caretbench.problem import ChoiceCheck, Problem, Question
+from caretbench.problem import ChoiceCheck, Problem, Profile, Question
 from caretbench.profiles import profile_named
 from caretbench.progress import Progress
 from caretbench.suites.efcb.build.build_folder import EarlierBuild, EfcbFolder
@@ -368,6 +368,17 @@ class EfcbBuilder(Builder):
           caretbench build efcb ~/code/project --since 2026-01-01 --max-changes 100 -o tasks
         """
         return build_questions(job)
+
+    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
+        """Return lines and characters of the patch, and characters of everything shown."""
+        del profile
+        shown = problem.shown
+        names = ("patch_lines", "patch_characters")
+        numbers = {name: value for name in names if isinstance(value := problem.labels.get(name), float)}
+        if isinstance(shown, Question):
+            texts = (shown.text, *shown.choices, *(file.text for file in shown.context))
+            return {**numbers, "shown_characters": float(sum(map(len, texts)))}
+        return {**numbers, "shown_characters": 0.0}
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return repositories and questions, as the paper's Tables 2 and 3, and the leak report."""

@@ -34,10 +34,11 @@ from caretbench.languages import get_language
 from caretbench.metrics.binning import bin_index, bin_title
 from caretbench.options import Option
 from caretbench.problem import Label
+from caretbench.suites.simcopilot.build.pull import pull
 from caretbench.suites.simcopilot.build.tasks import MODES, MinedCandidates, ProjectMiner, TaskSampling
 from caretbench.suites.simcopilot.released import spans as released
 from caretbench.suites.simcopilot.released.released_problems import released_labels, split_variant
-from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedSpan, pull, released_folder
+from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedSpan, released_folder
 from caretbench.suites.simcopilot.rules import Mode, paper_rules
 from caretbench.suites.suite_types import BuildResult, Table
 from caretbench.syntax.analysis import ProjectAnalysis

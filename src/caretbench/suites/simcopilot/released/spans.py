@@ -5,54 +5,32 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from caretbench.download import PinnedFile, copy_file, download_file, is_complete
 from caretbench.files import DataError, cache_folder, describe_validation_error, read_packaged_toml
 from caretbench.problem import Provenance, Row
 from caretbench.suites.simcopilot.rules import Mode, ReleasedLanguage, paper_rules
 
 RELEASE_REVISION: Final = "096d1c42c90419ce2ade414a6ebf11b5a67a0664"
 """Commit of the repository with the programs; the labels are in an older one."""
-HOST: Final = "https://raw.githubusercontent.com"
 
 
-class RepositoryFile(NamedTuple):
-    """A pinned file and its repository, as ``OWNER/NAME`` and commit."""
-
-    file: PinnedFile
-    repository: str
-    commit: str
-
-    @property
-    def is_optional(self) -> bool:
-        """True for the two large inputs, which some copies of the repositories lack; their programs are excluded."""
-        return bool(self.file.git_blob)
-
-    @property
-    def clone_name(self) -> str:
-        """Name of the folder of a clone of the repository."""
-        return self.repository.rpartition("/")[2]
+OPTIONAL: Final = "git_blob"
+"""Field of the two large inputs, which some copies of the repositories lack; their programs are excluded."""
 
 
 @cache
-def pinned_files() -> tuple[RepositoryFile, ...]:
-    """Return the pinned files of both repositories; their paths do not collide."""
+def released_files() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    """Return the pins of the released files by path, by repository and commit (``OWNER/NAME@COMMIT``)."""
     text = resources.files("caretbench.suites.simcopilot.released").joinpath("released_files.json").read_text("utf-8")
-    return tuple(sorted(_files(json.loads(text)), key=lambda entry: entry.is_optional))
-
-
-def _files(table: dict[str, dict[str, dict[str, object]]]) -> Iterator[RepositoryFile]:
-    for name, files in table.items():
-        repository, _, commit = name.partition("@")
-        for path, pin in files.items():
-            yield RepositoryFile(PinnedFile(path, **pin), repository, commit)  # type: ignore[arg-type]
+    files: dict[str, dict[str, dict[str, Any]]] = json.loads(text)
+    return files
 
 
 def released_path() -> Path:
@@ -67,63 +45,11 @@ def released_folder() -> Path:
         DataError: files are missing.
     """
     folder = released_path()
-    needed = (entry.file.path for entry in pinned_files() if not entry.is_optional)
+    needed = (path for files in released_files().values() for path, pin in files.items() if OPTIONAL not in pin)
     missing = sum(not (folder / path).is_file() for path in needed)
     if missing:
         raise DataError(f"{missing} files of the release are missing; run: caretbench pull simcopilot")
     return folder
-
-
-def pull(
-    *, source: Path | None = None, host: str = HOST, progress: Callable[[int, int], None] = lambda _added, _total: None
-) -> Path:
-    """Fetch the release into the cache and return its folder; files that are there are not fetched again.
-
-    The files come from ``source``, a clone of the repository or a folder with clones of both, or from the network.
-    ``progress`` is called with the number of files that are there now and the total; optional files may be missing.
-
-    Raises:
-        DataError: a file cannot be fetched, or differs from its pinned hash.
-    """
-    if source is not None and not source.is_dir():
-        raise DataError(f"{source}: no such folder; --from names a folder with clones of the repositories")
-    folder = released_path()
-    files = pinned_files()
-    progress(0, len(files))
-    for entry in files:
-        if not is_complete(entry.file, folder):
-            if source is not None:
-                _copy(entry, source, folder)
-            else:
-                _download(entry, host, folder)
-        progress(int((folder / entry.file.path).is_file()), len(files))
-    return folder
-
-
-def _copy(entry: RepositoryFile, source: Path, folder: Path) -> None:
-    clone = source / entry.clone_name
-    origin = clone if clone.is_dir() else source
-    if entry.is_optional and not (origin / entry.file.path).is_file():
-        return
-    if not (origin / entry.file.path).is_file():
-        clones = ", ".join(sorted({f"{one.clone_name} (commit {one.commit[:8]})" for one in pinned_files()}))
-        raise DataError(
-            f"{origin / entry.file.path}: not there. The release lies in two repositories: name a folder that contains "
-            f"clones of both, {clones}. One clone alone can be read with --data instead of being pulled."
-        )
-    copy_file(entry.file, origin, folder)
-
-
-def _download(entry: RepositoryFile, host: str, folder: Path) -> None:
-    try:
-        download_file(entry.file, f"{host}/{entry.repository}/{entry.commit}", folder)
-    except DataError as error:
-        if entry.is_optional:
-            return
-        raise DataError(
-            f"{error}. Where GitHub is out of reach, bring clones of https://github.com/mj33rice/Sim-CoPilot and "
-            "https://github.com/mj33rice/SimCoPilot in one folder, and name it with --from"
-        ) from None
 
 
 class Release(Row):

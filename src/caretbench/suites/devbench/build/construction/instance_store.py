@@ -42,7 +42,7 @@ from caretbench.suites.devbench.build.construction.tracks import Answers, Track,
 from caretbench.suites.devbench.build.instance_rules.instance_checks import PASSED
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView
 from caretbench.suites.devbench.built_instances import INSTANCES_FILE, BuiltInstance, Scenario
-from caretbench.suites.devbench.pull import released_folder
+from caretbench.suites.devbench.released_problems import released_folder
 
 
 class RowFacts(NamedTuple):

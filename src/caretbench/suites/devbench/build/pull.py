@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from importlib import resources
 from pathlib import Path
 
 from caretbench.download import PinnedFile, copy_file, download_file, is_complete
 from caretbench.errors import UsageError
-from caretbench.files import DataError, cache_folder
-from caretbench.suites.devbench.released_problems import REVISION
+from caretbench.suites.devbench.released_problems import COMPLETIONS, REVISION, released_files, released_path
 
 BASE_URL = f"https://raw.githubusercontent.com/microsoft/devbench/{REVISION}"
 
@@ -21,9 +18,8 @@ def pinned_files(models: Sequence[str] = ()) -> list[PinnedFile]:
     Raises:
         UsageError: the hashes of a model's completions are not known here.
     """
-    text = resources.files("caretbench.suites.devbench").joinpath("released_files.json").read_text("utf-8")
-    files = [PinnedFile(path, entry["size"], entry["sha256"]) for path, entry in json.loads(text).items()]
-    chosen = [file for file in files if not file.path.startswith("completions/")]
+    files = [PinnedFile(path, entry["size"], entry["sha256"]) for path, entry in released_files().items()]
+    chosen = [file for file in files if not file.path.startswith(COMPLETIONS)]
     for model in models:
         recorded = [file for file in files if file.path.endswith(f"-{model}.jsonl")]
         # Without a hash nothing is fetched: a file on a branch that has moved would be scored as the release.
@@ -33,24 +29,6 @@ def pinned_files(models: Sequence[str] = ()) -> list[PinnedFile]:
             )
         chosen += recorded
     return chosen
-
-
-def released_path() -> Path:
-    """Return the path of the released data in the cache; they may be missing."""
-    return cache_folder() / "data" / f"devbench-{REVISION}"
-
-
-def released_folder() -> Path:
-    """Return the folder of the released data in the cache.
-
-    Raises:
-        DataError: files are missing.
-    """
-    folder = released_path()
-    missing = sum(not (folder / file.path).is_file() for file in pinned_files())
-    if missing:
-        raise DataError(f"{missing} files of the release are missing; run: caretbench pull devbench")
-    return folder
 
 
 def pull(

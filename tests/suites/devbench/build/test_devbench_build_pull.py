@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.download import PinnedFile
 from caretbench.errors import DataError
-from caretbench.suites.devbench import pull as released
+from caretbench.suites.devbench import released_problems
+from caretbench.suites.devbench.build import pull as downloads
+from caretbench.suites.devbench.released_problems import released_folder
 
 TEXTS = {"benchmark/a.jsonl": b"one\n", "benchmark/b.jsonl": b"two\n"}
 
@@ -23,8 +24,9 @@ def release(root: Path) -> Path:
 
 @pytest.fixture
 def _two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = [PinnedFile(name, len(text), hashlib.sha256(text).hexdigest()) for name, text in TEXTS.items()]
-    monkeypatch.setattr(released, "pinned_files", lambda _models=(): files)
+    files = {name: {"size": len(text), "sha256": hashlib.sha256(text).hexdigest()} for name, text in TEXTS.items()}
+    for module in (released_problems, downloads):
+        monkeypatch.setattr(module, "released_files", lambda: files)
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
 
 
@@ -32,12 +34,12 @@ def _two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_files_that_are_missing_or_differ_are_fetched_and_no_others(tmp_path: Path) -> None:
     source = release(tmp_path / "source")
     with pytest.raises(DataError):
-        released.released_folder()
-    folder = released.pull(source=source)
-    assert folder == released.released_folder()
+        released_folder()
+    folder = downloads.pull(source=source)
+    assert folder == released_folder()
     assert {name: (folder / name).read_bytes() for name in TEXTS} == TEXTS
     damaged, complete = TEXTS
     (folder / damaged).write_bytes(b"cut")
     (source / complete).unlink()  # it could not be fetched again
-    released.pull(source=source)
+    downloads.pull(source=source)
     assert (folder / damaged).read_bytes() == TEXTS[damaged]
