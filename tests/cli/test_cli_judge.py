@@ -97,8 +97,8 @@ def test_a_run_is_judged_and_shown(folder: RunFolder, judges: Judges) -> None:
     [section] = json.loads(again.out)
     assert section["validity"] == "not validated against people"
     [column] = section["columns"]
-    assert (column["model"], column["samples"], column["judged"]) == ("m", 6, 6)
-    assert column["overall"]["scores"]["total"]["value"] == 7.0
+    assert (column["model"], column["answers"], column["rated"]) == ("m", 6, 6)
+    assert column["value"]["value"] == 7.0
 
 
 def test_choices_reach_the_stage(folder: RunFolder, judges: Judges) -> None:

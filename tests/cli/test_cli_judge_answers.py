@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from caretbench import cli
 from caretbench.problem import Completion, Problem, Profile, Score
-from caretbench.reports.judged.carets import judged_values
-from caretbench.reports.judged.judged_answers import JudgedAnswers
+from caretbench.reports.judged.judged_texts import JudgedRun, judged_values
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from tests.support.command_run import in_this_process as caretbench
 from tests.support.model_server import Behaviour, ModelServer, Recorded, answer, silence
@@ -145,12 +144,12 @@ def test_under_the_paper_profile_the_published_judges_are_asked(tmp_path: Path) 
     assert list(sections) == ["efcb-hallucination-paper@1", "efcb-similarity-paper@1"]
     [column] = sections["efcb-similarity-paper@1"]["columns"]
     assert column["answers"] == 12
-    assert {name: part["value"] for name, part in column["strata"]["task"].items()} == {
+    assert {part["labels"]["task"]: part["value"]["value"] for part in column["strata"]["task"]} == {
         "mpr-gen": 6.5, "reverse-qa": 6.5,
     }  # fmt: skip
     [judge] = sections["efcb-hallucination-paper@1"]["judges"]
     assert (judge["precision"], judge["recall"]) == (1.0, 1.0)
-    values = judged_values(JudgedAnswers.from_folder(folder))
+    values = judged_values(JudgedRun.of_folder(folder), {})
     assert values.height == 18
     assert values["judged"].null_count() == 0
     hallucinations = values.filter(values["problem_id"].str.contains("hallu"))
@@ -309,7 +308,7 @@ def test_another_criterion_may_be_asked_for(tmp_path: Path) -> None:
     [section] = done.sections().values()
     assert section["columns"][0]["value"]["value"] == 0.5
     assert len(CHANGES) == section["columns"][0]["value"]["problems"]
-    assert judged_values(JudgedAnswers.from_folder(folder)).height == 0  # not what the problems' checks name
+    assert judged_values(JudgedRun.of_folder(folder), {}).height == 0  # not what the problems' checks name
 
 
 # --- the report -------------------------------------------------------------------------------------------------

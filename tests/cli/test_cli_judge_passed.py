@@ -81,7 +81,7 @@ def test_a_run_scores_first_and_judges_what_passed(tmp_path: Path, judged: list[
     assert not any("    return 17\n" in text for text in judged)
     [section] = json.loads(done.stdout)["judged"]
     [column] = [column for column in section["columns"] if column["model"] == "m"]
-    assert (section["only"], column["samples"], column["judged"]) == ("passed", 1, 1)
+    assert (section["only"], column["answers"], column["rated"]) == ("passed", 1, 1)
     count = len(judged)
     shown = call("judge", str(folder.path), "-m", "fake/judge", "--criterion", criterion, "--no-controls")
     assert shown.exit_code == 0, shown.stderr

@@ -7,15 +7,17 @@ from math import comb
 
 import pytest
 
-from caretbench.judging.criteria import get_criterion
+from caretbench.judging.controls import control_names
+from caretbench.judging.criteria import Criterion, get_criterion
 from caretbench.reports.judged.trust import (
     BAD_JUDGE_ACCURACY,
     GOOD_JUDGE_ACCURACY,
     MAX_FALSE_ACCEPTANCE,
     MAX_FALSE_REJECTION,
+    Acceptance,
     Calibration,
     ControlRating,
-    judge_acceptance,
+    acceptance_of,
     min_control_problems,
     min_correct_controls,
 )
@@ -34,6 +36,10 @@ def rated(problems: int, *right: float, names: tuple[str, ...] = SCORED, effect:
         },
         0,
     )
+
+
+def judge_acceptance(calibration: Calibration, criterion: Criterion) -> Acceptance:
+    return acceptance_of(calibration, control_names(criterion))
 
 
 def at_least(problems: int, count: int, share: float) -> float:

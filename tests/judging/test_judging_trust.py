@@ -12,8 +12,8 @@ from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import _false_claims, control_names, question_control_sample, question_controls
 from caretbench.judging.criteria import get_criterion
 from caretbench.problem import Problem
-from caretbench.reports.judged.judged_answers import JudgedTexts, TextValue
-from caretbench.reports.judged.trust import calibration, consistency
+from caretbench.reports.judged.judged_texts import JudgedTexts, TextValue
+from caretbench.reports.judged.trust import ControlRating, calibration, consistency, in_order
 from tests.support.questions import CHANGES, question_problem
 
 CLAIMS, DESCRIPTION, FLAG = (
@@ -152,6 +152,17 @@ def test_scores_must_be_top_for_the_truth_and_low_for_the_rest() -> None:
     found = calibration(judged(values, "scores", 10.0), JUDGE, DESCRIPTION, problems("reverse-qa"))
     assert [control.right for control in found.controls.values()] == [0.0, 0.0, 0.0]
     assert found.in_order is False
+
+
+def test_the_order_of_the_controls() -> None:
+    means = {"reference": 9.0, "reference-twice": 6.0, "other-reference": 1.0, "empty": 2.0}
+
+    def ordered(**other: float) -> bool | None:
+        return in_order({name: ControlRating(other.get(name, mean), 1, 1.0) for name, mean in means.items()})
+
+    assert ordered()
+    assert not ordered(empty=6.5)
+    assert not ordered(reference=6.0)
 
 
 # --- consistency ------------------------------------------------------------------------------------------------

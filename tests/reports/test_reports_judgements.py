@@ -16,10 +16,10 @@ from caretbench.judging.answers import answer_key, inserted_texts
 from caretbench.judging.controls import caret_controls
 from caretbench.problem import Judgement
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.judged.carets import judged_caret_values, run_caret_scores
-from caretbench.reports.judged.decisions import decision_failures
-from caretbench.reports.judged.score_tables import caret_score_tables
-from caretbench.reports.judged.scores import NOT_VALIDATED, CaretScores
+from caretbench.reports.judged.judged_scores import control_failures, judged_scores, refused_criteria
+from caretbench.reports.judged.judged_texts import JudgedRun, judged_values
+from caretbench.reports.judged.score_tables import judged_tables
+from caretbench.reports.judged.scores import NOT_VALIDATED, JudgedScores
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.text_output import plain_lines, summary_tables, to_csv, to_json, to_markdown
 from caretbench.reports.run_summary import summarise
@@ -80,8 +80,8 @@ def summary(run: LoadedRun) -> Summary:
     return summarise(run)
 
 
-def section(run: LoadedRun) -> CaretScores:
-    [found] = run_caret_scores(run)
+def section(run: LoadedRun) -> JudgedScores:
+    [found] = judged_scores(JudgedRun.of_run(run))
     return found
 
 
@@ -100,28 +100,30 @@ def test_every_number_is_a_mean_over_instances(run: LoadedRun, summary: Summary)
         if row.model == "gpt-4o":
             by_problem.setdefault(row.problem_id, []).append(sum(length_counts("", row.text or "")))
     instances = {problem: mean(values) for problem, values in by_problem.items()}
-    total = column.overall.scores["total"]
+    total = column.value
+    assert total is not None
     assert total.value == pytest.approx(mean(list(instances.values())))
     assert total.problems == len(instances) == 72
     assert total.low is not None
     assert total.high is not None
     assert total.low < total.value < total.high
-    parts = [column.overall.scores[name].value for name in ("relevance", "helpfulness")]
+    parts = [column.parts[name].value for name in ("relevance", "helpfulness")]
     assert sum(parts) == pytest.approx(total.value)
     for cell in column.strata["language"]:
         wanted = [value for name, value in instances.items() if f"/{cell.labels['language']}/" in name]
-        assert cell.scores["total"].value == pytest.approx(mean(wanted))
+        assert cell.value.value == pytest.approx(mean(wanted))
     assert len(column.strata["language / category"]) == 36
-    assert column.samples == column.judged == 144
+    assert column.answers == column.rated == 144
 
 
 def test_the_same_seed_gives_the_same_numbers(run: LoadedRun, summary: Summary) -> None:
-    assert run_caret_scores(run) == summary.judged
+    assert judged_scores(JudgedRun.of_run(run)) == summary.judged
     assert Summary.model_validate_json(to_json(summary)) == summary
 
 
 def test_values_for_suites_are_totals_with_the_refusal_of_the_judge(run: LoadedRun) -> None:
-    values = judged_caret_values(run, run_caret_scores(run)).filter(pl.col("model") == "gpt-4o")
+    texts = JudgedRun.of_run(run)
+    values = judged_values(texts, refused_criteria(judged_scores(texts))).filter(pl.col("model") == "gpt-4o")
     totals = {
         (row.problem_id, row.sample): sum(length_counts("", row.text or ""))
         for row in run.completions
@@ -140,7 +142,7 @@ def test_a_text_without_judgement_lowers_the_share_not_the_mean(run: LoadedRun) 
     rows = [row for row in run.judgements if (row.problem_id, row.answer) != (gone.problem_id, answer)]
     fewer = section(replace(run, judgements=rows))
     again = next(entry for entry in fewer.columns if entry.model == column.model)
-    assert again.judged < again.samples == column.samples
+    assert again.rated < again.answers == column.answers
     faulty = [
         row.model_copy(update={"values": {}, "fault": "no"}) if row.answer == answer else row for row in run.judgements
     ]
@@ -151,12 +153,12 @@ def test_a_text_without_judgement_lowers_the_share_not_the_mean(run: LoadedRun) 
 
 def test_controls_show_whether_a_judge_can_be_believed(run: LoadedRun) -> None:
     [judge] = section(run).judges
-    assert judge.control_problems == 72
+    assert {control["problems"] for control in judge.controls.values()} == {72}
     assert list(judge.controls) == ["reference", "reference-twice", "other-reference", "empty"]
-    assert judge.controls["empty"].mean == 0.0
-    assert judge.controls["empty"].separation == 1.0
-    assert judge.controls["empty"].reference_above == 1.0
-    assert judge.controls["reference"].separation is None
+    assert judge.controls["empty"]["mean"] == 0.0
+    assert judge.controls["empty"]["separation"] == 1.0
+    assert judge.controls["empty"]["reference_above"] == 1.0
+    assert judge.controls["reference"]["separation"] is None
     assert judge.in_order is False  # it looks at lengths
     references = {problem.id: problem.reference for problem in run.problems}
 
@@ -168,7 +170,7 @@ def test_controls_show_whether_a_judge_can_be_believed(run: LoadedRun) -> None:
 
     good = section(judged_run({"k/judge": knowing}))
     assert good.judges[0].in_order is True
-    assert good.judges[0].controls["other-reference"].separation == 1.0
+    assert good.judges[0].controls["other-reference"]["separation"] == 1.0
     warnings = summarise(run).warnings
     assert any("does not rate the controls in the order" in text for text in warnings)
 
@@ -183,13 +185,13 @@ def test_a_random_judge_fails_and_is_marked_in_every_table_and_export() -> None:
     [judge] = judged.judges
     assert judge.state == "failed"
     assert "reference judged correctly in" in judge.reason
-    [line] = decision_failures([judged])
+    [line] = control_failures([judged])
     assert judge.reason in line
     summary = summarise(run)
     assert sum(judge.reason in text for text in summary.warnings) == 1
-    scored = [table for table in caret_score_tables(judged) if table.title.startswith("Judge scores")]
+    scored = [table for table in judged_tables(judged) if table.title.startswith("Judge scores")]
     assert scored
-    assert all("(!)" in row[1].text for table in scored for row in table.rows)
+    assert all(any("(!)" in field.text for field in row) for table in scored for row in table.rows)
     lines = [row for row in csv.DictReader(io.StringIO(to_csv(summary))) if row["metric"] == f"{CRITERION}:total"]
     assert lines
     assert all(judge.reason in row["note"] for row in lines if not row["scope"].startswith("control"))
@@ -206,7 +208,7 @@ def test_a_random_judge_fails_and_is_marked_in_every_table_and_export() -> None:
     good = section(judged_run({"k/judge": knowing}))
     assert good.judges[0].state == "accepted"
     assert not any(column.refused for column in good.columns)
-    assert not [*decision_failures([good])]
+    assert not [*control_failures([good])]
 
 
 def test_several_judges_their_mean_and_how_they_agree() -> None:
@@ -218,9 +220,9 @@ def test_several_judges_their_mean_and_how_they_agree() -> None:
     assert {column.judge for column in judged.columns} == {"all judges"}
     assert {column.judge for column in judged.by_judge} == {"a/judge", "b/judge"}
     values = {
-        column.judge: column.overall.scores["total"].value
+        column.judge: column.value.value
         for column in (*judged.columns, *judged.by_judge)
-        if column.model == "gpt-4o"
+        if column.model == "gpt-4o" and column.value
     }
     assert values["all judges"] == pytest.approx((values["a/judge"] + values["b/judge"]) / 2)
     assert judged.alpha is not None
@@ -228,7 +230,7 @@ def test_several_judges_their_mean_and_how_they_agree() -> None:
     [pair] = judged.pairs
     assert (pair.first, pair.second) == ("a/judge", "b/judge")
     assert pair.spearman is not None
-    titles = [table.title for table in caret_score_tables(judged)]
+    titles = [table.title for table in judged_tables(judged)]
     assert any("b/judge alone" in title for title in titles)
     assert any(title.startswith("Agreement of judges") for title in titles)
 
@@ -246,16 +248,17 @@ def test_the_released_overall_is_the_mean_of_the_means_of_files() -> None:
     judged = section(replace(run, manifest=manifest, judgements=rows))
     assert judged.released
     column = judged.columns[0]
-    files = [cell.scores["total"].value for cell in column.strata["language / category"]]
-    total = column.overall.scores["total"]
+    files = [cell.value.value for cell in column.strata["language / category"]]
+    total = column.value
+    assert total is not None
     assert total.value == pytest.approx(mean(files))
     assert total.method == "percentile"
-    assert set(column.overall.scores) == {"total"}
+    assert not column.parts
 
 
 def test_it_says_everywhere_that_no_person_was_asked(run: LoadedRun, summary: Summary) -> None:
     [judged] = summary.judged
-    for table in caret_score_tables(judged):
+    for table in judged_tables(judged):
         assert NOT_VALIDATED in table.title
         assert NOT_VALIDATED in plain_lines(table)
     assert any(NOT_VALIDATED in text for text in summary.warnings)
@@ -275,7 +278,7 @@ def judge_lines(summary: Summary) -> list[dict[str, str]]:
 
 def test_the_csv_holds_every_cell(summary: Summary) -> None:
     lines = [line for line in judge_lines(summary) if line["model"] == "gpt-4o"]
-    assert len(lines) == 3 + 6 + 6 + 36
+    assert len(lines) == 3 + 1 + 6 + 6 + 36
     [overall] = [line for line in lines if line["scope"] == "all" and line["metric"] == f"{CRITERION}:total"]
     assert overall["judge"] == "a/judge"
     assert 0 < float(overall["low"]) < float(overall["value"]) < float(overall["high"]) < 10
@@ -307,7 +310,7 @@ def test_printed_scores_stand_beside_ours(run: LoadedRun, tmp_path: Path) -> Non
         assert (java.printed.value, java.printed.low, java.printed.high) == (9.23, 9.02, 9.43)
         column = next(column for column in summary.judged[0].columns if column.model == "gpt-4o")
         cell = next(cell for cell in column.strata["language"] if cell.labels["language"] == "java")
-        assert java.ours == cell.scores["total"]
+        assert java.ours == cell.value
         shown = summary_tables(summary, published=True)[-1]
         assert shown.title.startswith("Table 7: Programming language LLM-judge scores")
         assert shown.title.endswith(f"({NOT_VALIDATED})")
@@ -346,13 +349,13 @@ def test_people_take_the_place_of_the_note(run: LoadedRun) -> None:
         assert judged.validated == validated
         start = "validated against 3 people on 60 texts, wins against 100% of 3 people, Spearman 1.00"
         assert judged.validity.startswith(start) == validated
-        shown = "".join(plain_lines(table) for table in caret_score_tables(judged))
+        shown = "".join(plain_lines(table) for table in judged_tables(judged))
         assert (NOT_VALIDATED in shown) != validated
     assert not section(replace(run, ratings=ratings[:4])).validated  # two texts say nothing
 
 
 def test_a_run_without_judgements_has_none_of_this() -> None:
     run = make_run(per_cell=1, samples=1)
-    assert run_caret_scores(run) == ()
+    assert judged_scores(JudgedRun.of_run(run)) == ()
     summary = summarise(run)
     assert "Judge scores" not in render_html(summary, run, samples=0)

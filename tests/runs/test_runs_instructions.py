@@ -292,7 +292,7 @@ def test_a_run_scores_its_modes_before_the_judge_decides_about_what_passed(tmp_p
     assert (second["Measure"], second["Difference (points)"].partition("\n")[0]) == ("By judge", "+50.0")
     assert {row["Verdict"] for row in (first, second)} == {"better: shown"}
     [scores] = json.loads(done.stdout)["judged"]
-    values = {column["title"]: column["overall"]["scores"]["total"]["value"] for column in scores["columns"]}
+    values = {column["title"]: column["value"]["value"] for column in scores["columns"]}
     assert values["m (instruction shown)"] == 1.0
     assert values["m (instruction none)"] == 0.5
-    assert scores["decisions"][0]["predicate"]["agreement"] == 1.0
+    assert scores["judges"][0]["decisions"]["predicate"]["agreement"] == 1.0

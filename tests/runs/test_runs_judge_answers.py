@@ -12,11 +12,12 @@ import pytest
 from caretbench.errors import UsageError
 from caretbench.extraction.policies import get_policy
 from caretbench.files import RowAppender
-from caretbench.judging.answers import answer_key
+from caretbench.judging.answers import TextOf, answer_key, plain_answer
 from caretbench.judging.criteria import CriterionProblems, get_criterion, problems_by_criterion
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
-from caretbench.reports.judged.judged_answers import JudgedAnswers, RatedAnswer
+from caretbench.reports.judged.judged_scores import judged_scores
+from caretbench.reports.judged.judged_texts import JudgedRun, RatedText
 from caretbench.runs.judge import JudgingResult, JudgingSettings, NothingToJudgeError, judge_part, judge_parts
 from caretbench.runs.judging.judge_requests import EMPTY_ANSWER
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
@@ -74,9 +75,13 @@ def judge(
     return judge_parts(folder, chosen, [(name, client)], settings, changed), client
 
 
-def rows_of(folder: RunFolder, **options: Any) -> dict[tuple[str, str, int], RatedAnswer]:
-    rows = JudgedAnswers.from_folder(folder).rows(**options)
-    return {(row.problem_id, row.model, row.sample): row for row in rows}
+def rated(folder: RunFolder, text_of: TextOf = plain_answer) -> list[RatedText]:
+    run = JudgedRun.of_folder(folder, text_of)
+    return [row for judged in run.texts for _, rows in run.model_rows(judged) for row in rows]
+
+
+def rows_of(folder: RunFolder) -> dict[tuple[str, str, int], RatedText]:
+    return {(row.problem_id, row.model, row.sample): row for row in rated(folder)}
 
 
 # --- which criterion --------------------------------------------------------------------------------------------
@@ -189,10 +194,10 @@ def test_a_statement_that_was_not_judged_leaves_no_verdict(tmp_path: Path) -> No
     results, _ = judge(folder, forgetful)
     assert (results["efcb-claims@1"].failed, results["efcb-claims@1"].coverage) == (1, pytest.approx(8 / 9))
     # The other statement was false, and yet: no verdict.
-    assert [row.value for row in JudgedAnswers.from_folder(folder).rows()] == [None, 1.0, 1.0]
+    assert [row.value for row in rated(folder)] == [None, 1.0, 1.0]
     _, client = judge(folder)
     assert len(client.asked) == 1
-    assert [row.value for row in JudgedAnswers.from_folder(folder).rows()] == [1.0] * 3
+    assert [row.value for row in rated(folder)] == [1.0] * 3
 
 
 def test_a_stop_between_the_steps_loses_nothing(tmp_path: Path) -> None:
@@ -222,11 +227,10 @@ def test_the_second_step_belongs_to_the_first(tmp_path: Path) -> None:
 
     judge(folder)
     judge(folder, kind_judge, changed={"temperature": 0.7})
-    rows = list(JudgedAnswers.from_folder(folder).rows(by_judge=True))
-    assert sorted(row.value or 0.0 for row in rows) == [0.0, 1.0]
-    assert len({row.judge for row in rows}) == 2
-    [together] = JudgedAnswers.from_folder(folder).rows()
-    assert (together.judge, together.value) == ("all judges", 0.5)
+    [scores] = judged_scores(JudgedRun.of_folder(folder))
+    assert sorted(column.value.value for column in scores.by_judge if column.value) == [0.0, 1.0]
+    assert len({column.judge for column in scores.by_judge}) == 2
+    assert [(column.judge, column.value and column.value.value) for column in scores.columns] == [("all judges", 0.5)]
 
 
 # --- what is missing --------------------------------------------------------------------------------------------
@@ -257,7 +261,8 @@ def test_two_judges_count_where_both_judged(tmp_path: Path) -> None:
     judge(folder, lambda request, _sample: failure() if "flags" in said(request) or "--json" in said(request) else "8",
           name="fake/b")  # fmt: skip
     assert [row.value for row in rows_of(folder).values()] == [6.0, None, 6.0]
-    assert {row.judge for row in JudgedAnswers.from_folder(folder).rows(by_judge=True)} == {"fake/a", "fake/b"}
+    [scores] = judged_scores(JudgedRun.of_folder(folder))
+    assert {column.judge for column in scores.by_judge} == {"fake/a", "fake/b"}
 
 
 def test_what_a_judge_sees_may_be_the_suites_word(tmp_path: Path) -> None:
@@ -268,8 +273,8 @@ def test_what_a_judge_sees_may_be_the_suites_word(tmp_path: Path) -> None:
 
     _, client = judge(folder, text_of=only_lines)
     assert between(said(client.asked[0]), "WRITTEN LINES") == "x = 1"
-    assert [row.value for row in JudgedAnswers.from_folder(folder, only_lines).rows()] == [1.0]
-    assert [row.value for row in JudgedAnswers.from_folder(folder).rows()] == [None]
+    assert [row.value for row in rated(folder, only_lines)] == [1.0]
+    assert [row.value for row in rated(folder)] == [None]
 
 
 def test_under_the_paper_profile_the_raw_answer_is_judged(tmp_path: Path) -> None:
@@ -291,7 +296,7 @@ def test_baselines_are_judged_when_asked(tmp_path: Path) -> None:
     assert results["efcb-masked@1"].texts == 1
     results, _ = judge(folder, baselines=True)
     assert results["efcb-masked@1"].texts == 3
-    assert {row.model for row in JudgedAnswers.from_folder(folder).rows()} == {"m", "reference", "own"}
+    assert {row.model for row in rated(folder)} == {"m", "reference", "own"}
 
 
 def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:

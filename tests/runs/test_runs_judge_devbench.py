@@ -12,7 +12,8 @@ from caretbench.extraction.policies import get_policy
 from caretbench.files import RowAppender
 from caretbench.judging.criteria import CriterionProblems, get_criterion
 from caretbench.models import ModelRequest
-from caretbench.reports.judged.carets import folder_caret_scores
+from caretbench.reports.judged.judged_scores import judged_scores
+from caretbench.reports.judged.judged_texts import JudgedRun
 from caretbench.runs.judge import JudgingSettings, judge_part
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.suites import load_suite
@@ -46,9 +47,9 @@ def test_nine_thousand_completions_take_2390_judgements(tmp_path: Path, devbench
     assert (result.completions, result.texts, result.judged) == (9000, 2390, 2390)
     assert len(client.asked) == 2390
     assert spent < 20  # measured: 2 to 3 seconds, a third of it the truncation policy
-    [judged] = folder_caret_scores(folder)
+    [judged] = judged_scores(JudgedRun.of_folder(folder))
     [column] = judged.columns
-    assert (column.samples, column.judged, column.overall.scores["total"].problems) == (9000, 9000, 1800)
+    assert (column.answers, column.rated, column.value and column.value.problems) == (9000, 9000, 1800)
     assert len(column.strata["language / category"]) == 36
     [judge] = judged.judges
-    assert (judge.texts, judge.unreadable, judge.control_problems) == (2390, 0, 0)
+    assert (judge.texts, judge.unreadable, judge.controls) == (2390, 0, {})

@@ -17,7 +17,8 @@ from caretbench.files import write_rows
 from caretbench.people.review.protocol import load_protocol
 from caretbench.people.review.review_items import run_items
 from caretbench.problem import Completion, Score
-from caretbench.reports.judged.carets import folder_caret_scores
+from caretbench.reports.judged.judged_scores import judged_scores
+from caretbench.reports.judged.judged_texts import JudgedRun
 from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.reports.section_registry import SECTIONS
 from caretbench.runs.judging.ratings import HumanRating
@@ -119,19 +120,21 @@ def test_a_judge_that_is_always_right(folder: RunFolder) -> None:
     done, server = judge(folder, right)
     assert done.exit_code == 0, (done.stderr, done.exception)
     assert "PREFIX" not in str(server.requests[0].body)
-    [scores] = folder_caret_scores(folder)
-    [judged] = scores.decisions
-    assert {name: (one.expected, one.right, one.problems) for name, one in judged.controls.items()} == {
-        "reference": ("yes", 1.0, 40), "other-variant": ("no", 1.0, 40), "empty": ("no", 1.0, 40),
+    [scores] = judged_scores(JudgedRun.of_folder(folder))
+    [judged] = scores.judges
+    decided = judged.decisions
+    assert decided is not None
+    assert {name: (one["right"], one["problems"]) for name, one in judged.controls.items()} == {
+        "reference": (1.0, 40), "other-variant": (1.0, 40), "empty": (1.0, 40),
     }  # fmt: skip
-    assert (judged.known.agreement, judged.known.precision, judged.known.recall) == (1.0, 1.0, 1.0)
-    assert judged.known.decisions == 120
+    assert (decided.known.agreement, decided.known.precision, decided.known.recall) == (1.0, 1.0, 1.0)
+    assert decided.known.decisions == 120
     # The model wrote loops: half of its answers follow their instruction, by the predicate and by the judge.
-    assert (judged.predicate.decisions, judged.predicate.agreement) == (40, 1.0)
+    assert (decided.predicate.decisions, decided.predicate.agreement) == (40, 1.0)
     [column] = scores.columns
-    assert (column.samples, column.judged, column.overall.scores["total"].value) == (40, 40, 0.5)
-    assert (judged.state, judged.rounds) == ("accepted", ())
-    assert "Controls of decisions, c3-instruction@1" in done.stdout
+    assert (column.answers, column.rated, column.value and column.value.value) == (40, 40, 0.5)
+    assert (judged.state, decided.rounds) == ("accepted", ())
+    assert "Calibration by controls, answers that passed, c3-instruction@1" in done.stdout
     assert len(server.requests) == 40 + 120
 
 
@@ -139,10 +142,14 @@ def test_a_judge_that_always_says_yes_fails(folder: RunFolder) -> None:
     done, _ = judge(folder, lambda _question, _choice: tagged(True))
     assert done.exit_code == 1
     assert "fails its controls: other-variant judged correctly in 0 of 40" in done.stderr
-    [scores] = folder_caret_scores(folder)
-    [judged] = scores.decisions
-    assert (judged.known.agreement, judged.known.precision, judged.known.recall) == pytest.approx((1 / 3, 1 / 3, 1.0))
-    assert (judged.predicate.agreement, judged.predicate.precision, judged.predicate.recall) == (0.5, 0.5, 1.0)
+    [scores] = judged_scores(JudgedRun.of_folder(folder))
+    [judged] = scores.judges
+    decided = judged.decisions
+    assert decided is not None
+    assert (decided.known.agreement, decided.known.precision, decided.known.recall) == pytest.approx(
+        (1 / 3, 1 / 3, 1.0)
+    )
+    assert (decided.predicate.agreement, decided.predicate.precision, decided.predicate.recall) == (0.5, 0.5, 1.0)
     assert judged.state == "failed"
 
 
@@ -158,11 +165,13 @@ def test_a_judge_with_one_mistake_in_ten(folder: RunFolder, suite: Suite) -> Non
     planted = [name for name, number in places.values() if number % 10 == 0]
     missed, alarms = planted.count("reference"), len(planted) - planted.count("reference")
     assert (len(planted), missed) == (12, 4)
-    [found] = folder_caret_scores(folder)[0].decisions
+    [judge_of] = judged_scores(JudgedRun.of_folder(folder))[0].judges
+    found = judge_of.decisions
+    assert found is not None
     assert found.known.agreement == pytest.approx(0.9)
     assert found.known.recall == pytest.approx((40 - missed) / 40)
     assert found.known.precision == pytest.approx((40 - missed) / (40 - missed + alarms))
-    assert found.state == "accepted"
+    assert judge_of.state == "accepted"
 
 
 @pytest.mark.long
@@ -180,8 +189,10 @@ def test_malformed_answers_are_asked_again_and_count_apart(folder: RunFolder, su
     done, _ = judge(folder, answer)
     assert done.exit_code == 1
     assert "12 judgements could not be read" in done.stderr
-    [scores] = folder_caret_scores(folder)
-    [found] = scores.decisions
+    [scores] = judged_scores(JudgedRun.of_folder(folder))
+    [judged] = scores.judges
+    found = judged.decisions
+    assert found is not None
     assert (found.known.decisions, found.known.agreement) == (108, 1.0)
     assert (scores.judges[0].unreadable, scores.judges[0].tried_again) == (12, 24)
     rows = [row for row in folder.judgements() if row.fault]
@@ -201,8 +212,10 @@ def test_ten_rounds_give_a_table_of_agreement(folder: RunFolder, suite: Suite) -
 
     done, _ = judge(folder, answer, "--repeats", "10")
     assert done.exit_code == 0, done.stderr
-    [scores] = folder_caret_scores(folder)
-    [found] = scores.decisions
+    [scores] = judged_scores(JudgedRun.of_folder(folder))
+    [judged] = scores.judges
+    found = judged.decisions
+    assert found is not None
     assert [one.number for one in found.rounds] == list(range(1, 11))
     assert [one.known.agreement for one in found.rounds] == pytest.approx([0.9] * 10)
     assert [one.predicate.agreement for one in found.rounds] == [1.0] * 10
@@ -210,8 +223,8 @@ def test_ten_rounds_give_a_table_of_agreement(folder: RunFolder, suite: Suite) -
     assert found.known.agreement == pytest.approx(0.9)
     # Of the ten decisions about a control one differs: 9 of 45 pairs of rounds.
     texts = 120 + 40
-    assert found.same == pytest.approx(1 - 120 * 9 / (45 * texts))
-    assert {one.right for one in found.controls.values()} == {1.0}  # by the majority of the rounds
+    assert judged.consistency["same"] == pytest.approx(1 - 120 * 9 / (45 * texts))
+    assert {one["right"] for one in judged.controls.values()} == {1.0}  # by the majority of the rounds
     assert "Agreement by round" in done.stdout
     assert re.search(r"all rounds +1600 +0", done.stdout)
     assert "90.0%" in done.stdout
@@ -229,7 +242,9 @@ def test_people_are_compared_too(folder: RunFolder) -> None:
         for rater in ("a", "b")
     ]
     write_rows(folder.path / "human_ratings.jsonl", ratings)
-    [found] = folder_caret_scores(folder)[0].decisions
+    [judged] = judged_scores(JudgedRun.of_folder(folder))[0].judges
+    found = judged.decisions
+    assert found is not None
     assert found.people.decisions == 4
 
 
@@ -242,7 +257,7 @@ def test_both_criteria_and_the_paper_profile(folder: RunFolder) -> None:
     assert [message["role"] for message in prompt] == ["system", "user"]
     assert "GROUND TRUTH" in prompt[1]["content"]
     assert "def total_" not in prompt[1]["content"]  # the published judge sees no program
-    assert {scores.criterion for scores in folder_caret_scores(folder)} == {
+    assert {scores.criterion for scores in judged_scores(JudgedRun.of_folder(folder))} == {
         "c3-instruction@1",
         "c3-instruction-paper@1",
     }
@@ -255,8 +270,8 @@ def test_only_what_passed_is_judged(folder: RunFolder) -> None:
     done, server = judge(folder, right, "--no-controls")
     assert done.exit_code == 0, done.stderr
     assert len(server.requests) == 20
-    [column] = folder_caret_scores(folder)[0].columns
-    assert (column.samples, column.overall.scores["total"].value) == (20, 1.0)
+    [column] = judged_scores(JudgedRun.of_folder(folder))[0].columns
+    assert (column.answers, column.value and column.value.value) == (20, 1.0)
 
 
 @pytest.mark.long

@@ -156,30 +156,29 @@ def _finish(
     plan: JudgingPlan, results: Mapping[str, Mapping[str, JudgingResult]], *, html: bool, as_json: bool
 ) -> None:
     from caretbench.people.strengths.report_sections import whole_summary
-    from caretbench.reports.judged.answers import control_failures, control_warnings, folder_answer_scores
-    from caretbench.reports.judged.carets import folder_caret_scores
-    from caretbench.reports.judged.decisions import decision_failures, decision_warnings
-    from caretbench.reports.judged.score_tables import answer_score_tables, caret_score_tables
+    from caretbench.reports.judged.judged_scores import control_failures, control_warnings, judged_scores
+    from caretbench.reports.judged.judged_texts import JudgedRun
+    from caretbench.reports.judged.score_tables import judged_tables
     from caretbench.reports.output.text_output import print_tables
     from caretbench.reports.run_summary import load_run_folder, write_html
 
     keys = {part.criterion.key for part in plan.parts}
-    sections = [entry for entry in folder_caret_scores(plan.folder) if entry.criterion in keys]
-    answers = [entry for entry in folder_answer_scores(plan.folder, plan.text_of) if entry.criterion in keys]
+    scores = [
+        entry for entry in judged_scores(JudgedRun.of_folder(plan.folder, plan.text_of)) if entry.criterion in keys
+    ]
     if as_json:
-        print_json([entry.model_dump(mode="json") | {"validity": entry.validity} for entry in (*sections, *answers)])
+        print_json([entry.model_dump(mode="json") | {"validity": entry.validity} for entry in scores])
     else:
-        print_tables([table for section in sections for table in caret_score_tables(section)])
-        print_tables([table for section in answers for table in answer_score_tables(section)])
+        print_tables([table for section in scores for table in judged_tables(section)])
     if html and plan.folder.scores_path.exists():
         run = load_run_folder(plan.folder.path)
         path = write_html(plan.folder.path, run, whole_summary(run))
         if not as_json:
             print_line(f"\nreport: {path}")
     sufficient = _print_results(plan, results)
-    for line in (*control_warnings(answers), *decision_warnings(sections)):
+    for line in control_warnings(scores):
         print_note(line)
-    if [*control_failures(answers), *decision_failures(sections)] or not sufficient:
+    if [*control_failures(scores)] or not sufficient:
         raise typer.Exit(1)
 
 

@@ -1,4 +1,4 @@
-"""Agreement of judges with each other, with themselves, and with the known order of the controls."""
+"""Scores of texts by judge, agreement of judges with each other, and separation of controls."""
 
 from __future__ import annotations
 
@@ -53,32 +53,6 @@ def _text_scores(rows: Sequence[Judgement]) -> TextScores:
     return TextScores(means | {TOTAL: math.fsum(sums) / len(sums)}, sums)
 
 
-def mean_over_judges(judges: Sequence[Mapping[TextKey, TextScores]]) -> dict[TextKey, TextScores]:
-    """Return the mean over judges of every text that all of them judged."""
-    if len(judges) == 1:
-        return dict(judges[0])
-    # A strict judge that skipped the hard texts would raise their mean.
-    shared = set.intersection(*(set(texts) for texts in judges)) if judges else set()
-    merged = {}
-    for text in sorted(shared):
-        scores = [texts[text] for texts in judges]
-        means = {name: math.fsum(score.means[name] for score in scores) / len(scores) for name in scores[0].means}
-        merged[text] = TextScores(means, tuple(total for score in scores for total in score.sums))
-    return merged
-
-
-def instance_scores(
-    samples: Iterable[TextKey], texts: Mapping[TextKey, TextScores], name: str = TOTAL
-) -> dict[str, float]:
-    """Return the score of every instance: the mean over the model's judged samples, equal texts included."""
-    means: dict[str, list[float]] = defaultdict(list)
-    for problem, answer in samples:
-        scores = texts.get((problem, answer))
-        if scores is not None:
-            means[problem].append(scores.means[name])
-    return {problem: math.fsum(values) / len(values) for problem, values in means.items()}
-
-
 class PairAgreement(NamedTuple):
     """Agreement of two judges (by index): correlations of their totals over the texts that both judged."""
 
@@ -97,30 +71,20 @@ class JudgeAgreement(NamedTuple):
     pairs: tuple[PairAgreement, ...]
 
 
-def judge_agreement(judges: Sequence[Mapping[TextKey, TextScores]]) -> JudgeAgreement:
+def judge_agreement(judges: Sequence[Mapping[TextKey, float]]) -> JudgeAgreement:
     """Return the agreement of several judges on the same texts; texts with one judge do not count."""
     texts = sorted(set().union(*judges)) if judges else []
-    ratings = [[judge[text].total if text in judge else None for text in texts] for judge in judges]
+    ratings = [[judge.get(text) for text in texts] for judge in judges]
     shared = sum(sum(row[place] is not None for row in ratings) > 1 for place in range(len(texts)))
     pairs = []
     for first, second in combinations(range(len(judges)), 2):
         both = [text for text in texts if text in judges[first] and text in judges[second]]
-        ours, theirs = ([judges[place][text].total for text in both] for place in (first, second))
+        ours, theirs = ([judges[place][text] for text in both] for place in (first, second))
         linear, ranked = pearson(ours, theirs), spearman(ours, theirs)
         pairs.append(
             PairAgreement(first, second, linear and linear.coefficient, ranked and ranked.coefficient, len(both))
         )
     return JudgeAgreement(krippendorff_alpha(ratings), shared, tuple(pairs))
-
-
-def repeat_spread(texts: Mapping[TextKey, TextScores]) -> float | None:
-    """Return the standard deviation of a judge's sums for the same text, pooled; None without repeats."""
-    repeated = [scores.sums for scores in texts.values() if len(scores.sums) > 1]
-    if not repeated:
-        return None
-    squares = math.fsum(float(np.var(sums)) * len(sums) for sums in repeated)
-    # Pooled over texts: most have two or three repeats, whose own deviations say little.
-    return math.sqrt(squares / sum(len(sums) - 1 for sums in repeated))
 
 
 def separation(reference: Sequence[float], control: Sequence[float]) -> float | None:
@@ -135,10 +99,3 @@ def separation(reference: Sequence[float], control: Sequence[float]) -> float | 
     below = np.searchsorted(low, high, side="left")
     up_to = np.searchsorted(low, high, side="right")
     return float((below + up_to).sum() / 2 / (len(high) * len(low)))
-
-
-def controls_in_order(means: Mapping[str, float]) -> bool:
-    """Return whether the means of the controls are in the right order: reference, doubled reference, wrong answers."""
-    # Which of the two wrong texts is worse is a matter of taste.
-    wrong = max(means["other-reference"], means["empty"])
-    return means["reference"] > means["reference-twice"] > wrong

@@ -23,6 +23,7 @@ CONTROLS = ("reference", "reference-twice", "other-reference", "empty")
 """Names of the controls, the best first; the last two are equally bad."""
 
 REFERENCE: Final = "reference"
+TWICE: Final = "reference-twice"
 OTHER: Final = "other-reference"
 OTHER_VARIANT: Final = "other-variant"
 FALSE_CLAIM: Final = "false-claim"

@@ -23,10 +23,9 @@ from caretbench.reports.estimates import (
     similarity_estimates,
 )
 from caretbench.reports.frame import GROUP, LoadedRun, baselines_in, metric_columns
-from caretbench.reports.judged.answers import run_judged_answers
-from caretbench.reports.judged.carets import KEY, judged_caret_values, judged_values, run_caret_scores
-from caretbench.reports.judged.judged_answers import JudgedAnswers
-from caretbench.reports.judged.scores import CaretScores
+from caretbench.reports.judged.judged_scores import judged_scores, refused_criteria
+from caretbench.reports.judged.judged_texts import KEY, JudgedRun, judged_values
+from caretbench.reports.judged.scores import JudgedScores
 from caretbench.reports.results.answer_counts import Recording, recordings, refusals
 from caretbench.reports.results.paper_intervals import (
     PaperTableLayout,
@@ -315,14 +314,14 @@ class ReportSource:
         return int(self.run.manifest.get("seed") or 0)
 
     @cached_property
-    def answers(self) -> JudgedAnswers:
-        """Judged answers to questions."""
-        return run_judged_answers(self.run, self.suite.judged_text if self.suite else plain_answer)
+    def judged(self) -> JudgedRun:
+        """Judged texts."""
+        return JudgedRun.of_run(self.run, self.suite.judged_text if self.suite else plain_answer)
 
     @cached_property
-    def caret_scores(self) -> tuple[CaretScores, ...]:
-        """Judge scores at carets, by criterion."""
-        return run_caret_scores(self.run)
+    def judged_scores(self) -> tuple[JudgedScores, ...]:
+        """Judge scores, by criterion."""
+        return judged_scores(self.judged)
 
     @cached_property
     def suite_tables(self) -> tuple[SuiteTable, ...]:
@@ -438,7 +437,7 @@ class ReportSource:
             schema=dict.fromkeys(("model", "parameters", "model_title", "instruction", "prompt"), pl.String),
             orient="row",
         )
-        values = pl.concat([judged_values(self.answers), judged_caret_values(self.run, self.caret_scores)])
+        values = judged_values(self.judged, refused_criteria(self.judged_scores))
         judged = frame.join(values, on=list(KEY), how="left")
         return judged.join(variants, on=["model", "parameters"], how="left").with_columns(
             pl.col("model_title").fill_null(pl.col("model"))

@@ -10,8 +10,7 @@ from caretbench.errors import UsageError
 from caretbench.files import write_atomically
 from caretbench.problem import Problem
 from caretbench.reports.frame import LoadedRun, load_run
-from caretbench.reports.judged.answers import control_failures, coverage_warnings
-from caretbench.reports.judged.decisions import decision_failures
+from caretbench.reports.judged.judged_scores import control_failures, coverage_warnings
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section_registry import SECTIONS, text_sections
 from caretbench.reports.sections.rates import older_gate_warnings
@@ -116,9 +115,8 @@ def write_html(
 
 def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
     """Yield the reasons for which a run has failed: few verdicts, a withheld score, a rate below ``fail_under``."""
-    yield from coverage_warnings(summary.answers)
-    yield from control_failures(summary.answers)
-    yield from decision_failures(summary.judged)
+    yield from coverage_warnings(summary.judged)
+    yield from control_failures(summary.judged)
     yield from dict.fromkeys(
         f"{reason}; this run has failed" for table in summary.suite_tables for reason in table.withheld
     )

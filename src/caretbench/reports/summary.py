@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 
 from caretbench.reports.estimates import ReportedNumber, ReportValue, SimilarityCorrelation
 from caretbench.reports.head.head_values import ReportHead
-from caretbench.reports.judged.scores import AnswerScores, CaretScores
+from caretbench.reports.judged.scores import JudgedScores
 from caretbench.reports.results.answer_counts import ModelUsage, Recording
 from caretbench.reports.results.errors import ErrorColumn
 from caretbench.reports.results.paper_intervals import PaperTableLayout
@@ -142,10 +142,8 @@ class Summary(ReportValue):
     """Completions of each model, and those that its recording should have; without baselines."""
     usage: tuple[ModelUsage, ...] = ()
     """Usage of the models that were sampled in this run."""
-    judged: tuple[CaretScores, ...] = ()
-    """Judged texts at carets, by criterion."""
-    answers: tuple[AnswerScores, ...] = ()
-    """Judged answers to questions, by criterion."""
+    judged: tuple[JudgedScores, ...] = ()
+    """Judge scores, by criterion."""
     best_of: tuple[BestOfThree, ...] = ()
     """Best of three steps of post-processing, of models that were scored under all three (SimCopilot)."""
     errors: tuple[ErrorColumn, ...] = ()

@@ -88,8 +88,8 @@ def test_a_run_in_two_modes_with_a_judge(tmp_path: Path, monkeypatch: pytest.Mon
     assert by_judge == f"{by_predicate} (!)"
     assert by_predicate != "100.0"
     [scores] = summary["judged"]
-    [judge] = scores["decisions"]
+    [judge] = scores["judges"]
     assert all(judge["reason"] in column["refused"] for column in scores["columns"])
-    assert judge["known"]["agreement"] == judge["predicate"]["agreement"] == 1.0
+    assert judge["decisions"]["known"]["agreement"] == judge["decisions"]["predicate"]["agreement"] == 1.0
     asked = {row.problem_id for row in folder.judgements()}
     assert all(identity.startswith("icc/") for identity in asked)

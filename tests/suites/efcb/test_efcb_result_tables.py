@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from caretbench.problem import Problem
-from caretbench.reports.judged.judged_answers import EMPTY_ANSWER_VALUE, hallucination
+from caretbench.reports.judged.judged_texts import EMPTY_ANSWER_VALUE, hallucination
 from caretbench.suites.efcb.build.build_folder import EfcbFolder
 from caretbench.suites.efcb.suite import Efcb
 from caretbench.suites.efcb.tables.result_tables import result_tables

@@ -1,4 +1,4 @@
-"""Reliability of judges of answers: consistency over repeats, correctness on controls, and acceptance by them.
+"""Reliability of judges: consistency over repeats, correctness on controls, and acceptance by them.
 
 A judge is correct about a control if it gives the text the known rating (:func:`is_control_correct`). It *fails* if
 its number of correct controls is so low that a good judge (correct with probability ``GOOD_JUDGE_ACCURACY``) would
@@ -20,11 +20,22 @@ import numpy as np
 from caretbench.errors import UsageError
 from caretbench.judging.aggregation import JudgeKey, TextKey, separation
 from caretbench.judging.answers import answer_key
-from caretbench.judging.controls import HALLUCINATIONS, REFERENCE, control_names, question_controls
+from caretbench.judging.controls import (
+    HALLUCINATIONS,
+    INSTRUCTION_CONTROLS,
+    REFERENCE,
+    TWICE,
+    control_names,
+    control_totals,
+    question_controls,
+)
 from caretbench.judging.criteria import Criterion, get_criterion
 from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.problem import Problem
-from caretbench.reports.judged.judged_answers import JudgedAnswers, JudgedTexts, TextValue, judge_title
+from caretbench.reports.judged.judged_texts import JudgedTexts, TextValue
+
+ControlTexts = Mapping[str, Mapping[str, str]]
+"""Texts of the controls by problem and name."""
 
 MIN_REFERENCE_SHARE = 0.7
 """Minimum share of the maximum that the reference must get."""
@@ -87,6 +98,7 @@ class ControlRating(NamedTuple):
     hallucinations are recognised; a wrong answer gets less than half. ``separation`` is the probability that a
     reference gets a better value than this control. ``order_effect`` is the gain of the control from being shown first,
     as a share of the scale, and ``order_error`` its standard error; None if it was shown in one order.
+    ``reference_above`` is the share of problems whose reference is rated above this control; ties count half.
     """
 
     mean: float
@@ -95,6 +107,7 @@ class ControlRating(NamedTuple):
     separation: float | None = None
     order_effect: float | None = None
     order_error: float | None = None
+    reference_above: float | None = None
 
 
 class Calibration(NamedTuple):
@@ -114,22 +127,59 @@ def calibration(judged: JudgedTexts, judge: JudgeKey, criterion: Criterion, prob
     """Return the calibration of a judge by the controls of all problems that are judged by the criterion."""
     values, gains, unjudged = _gathered(judged, judge, criterion, problems)
     bad = judged.form in HALLUCINATIONS
-    reference = [-value if bad else value for value in values.get(REFERENCE, ())]
     ratings = {
-        name: ControlRating(
-            mean=math.fsum(numbers) / len(numbers),
-            problems=len(numbers),
-            right=sum(is_control_correct(name, value, judged.maximum, bad=bad) for value in numbers) / len(numbers),
-            separation=separation(reference, [-value if bad else value for value in numbers]),
+        name: rating._replace(
             order_effect=float(np.mean(gains[name])) if len(gains[name]) > 1 else None,
             order_error=_standard_error(gains[name]),
         )
-        for name, numbers in values.items()
+        for name, rating in _ratings(values, judged.maximum, bad=bad).items()
     }
-    if REFERENCE in ratings:  # it is not told from itself
-        ratings[REFERENCE] = ratings[REFERENCE]._replace(separation=None)
     precision, recall = _precision_and_recall(values) if bad else (None, None)
-    return Calibration(ratings, unjudged, precision, recall, _in_order(ratings, bad=bad))
+    return Calibration(ratings, unjudged, precision, recall, in_order(ratings, bad=bad))
+
+
+def caret_calibration(texts: Mapping[TextKey, TextValue], controls: ControlTexts, maximum: float) -> Calibration:
+    """Return the calibration of a judge of texts at carets, by the problems of which it judged all controls."""
+    answers = {problem: {name: answer_key(text) for name, text in named.items()} for problem, named in controls.items()}
+    values = control_totals(answers, {text: value.value for text, value in texts.items()})
+    ratings = _ratings({name: numbers for name, numbers in values.items() if numbers}, maximum)
+    paired = {
+        name: rating._replace(reference_above=_share_above(values[REFERENCE], values[name]))
+        for name, rating in ratings.items()
+        if name != REFERENCE
+    }
+    ratings |= paired
+    return Calibration(ratings, 0, in_order=in_order(ratings) if ratings else None)
+
+
+def decision_calibration(texts: Mapping[TextKey, TextValue], names: Mapping[TextKey, str]) -> Calibration:
+    """Return the calibration of a judge of decisions by its controls, of which ``names`` has the names by text."""
+    values: dict[str, list[float]] = {name: [] for name in INSTRUCTION_CONTROLS}
+    for text, value in texts.items():
+        if text in names:
+            values[names[text]].append(value.value)
+    # More than half of the rounds decide.
+    return Calibration(_ratings({name: numbers for name, numbers in values.items() if numbers}, 1.0, least=0.5), 0)
+
+
+def _ratings(
+    values: Mapping[str, Sequence[float]], maximum: float, *, bad: bool = False, least: float | None = None
+) -> dict[str, ControlRating]:
+    """Return the ratings of the controls by a judge's values of them; the reference is not told from itself."""
+    reference = [-value if bad else value for value in values.get(REFERENCE, ())]
+    ratings = {}
+    for name, numbers in values.items():
+        right = [is_control_correct(name, value, maximum, bad=bad, least=least) for value in numbers]
+        apart = separation(reference, [-value if bad else value for value in numbers]) if name != REFERENCE else None
+        ratings[name] = ControlRating(
+            math.fsum(numbers) / len(numbers), len(numbers), sum(right) / len(right), separation=apart
+        )
+    return ratings
+
+
+def _share_above(reference: Sequence[float], control: Sequence[float]) -> float:
+    wins = [(a > b) + (a == b) / 2 for a, b in zip(reference, control, strict=True)]
+    return math.fsum(wins) / len(wins)
 
 
 def _gathered(
@@ -157,11 +207,21 @@ def _standard_error(values: Sequence[float]) -> float | None:
     return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
 
 
-def is_control_correct(name: str, value: float, maximum: float, *, bad: bool) -> bool:
-    """Return whether a control got the correct value; with ``bad`` the value is a share of hallucinations."""
+def is_control_correct(name: str, value: float, maximum: float, *, bad: bool, least: float | None = None) -> bool:
+    """Return whether a control got the correct value.
+
+    Args:
+        name: Name of the control.
+        value: Its value.
+        maximum: Maximum of the scale.
+        bad: The value is a share of hallucinations.
+        least: The reference must get more than this; by default at least :data:`MIN_REFERENCE_SHARE` of the maximum.
+    """
     if bad:
         return value < 0.5 if name == REFERENCE else value > 0.5
-    return value >= MIN_REFERENCE_SHARE * maximum if name == REFERENCE else value < maximum / 2
+    if name != REFERENCE:
+        return value < maximum / 2
+    return value >= MIN_REFERENCE_SHARE * maximum if least is None else value > least
 
 
 def _precision_and_recall(values: Mapping[str, Sequence[float]]) -> tuple[float | None, float | None]:
@@ -173,12 +233,15 @@ def _precision_and_recall(values: Mapping[str, Sequence[float]]) -> tuple[float 
     return precision, noticed / len(there) if there else None
 
 
-def _in_order(ratings: Mapping[str, ControlRating], *, bad: bool) -> bool | None:
+def in_order(ratings: Mapping[str, ControlRating], *, bad: bool = False) -> bool | None:
+    """Return whether the reference is rated best, and next to it the doubled one; None without two controls."""
     if REFERENCE not in ratings or len(ratings) < 2:
         return None
-    reference = ratings[REFERENCE].mean
-    others = [rating.mean for name, rating in ratings.items() if name != REFERENCE]
-    return reference < min(others) if bad else reference > max(others)
+    means = {name: -rating.mean if bad else rating.mean for name, rating in ratings.items()}
+    reference, doubled = means.pop(REFERENCE), means.pop(TWICE, None)
+    # Which of the wrong texts is worst is a matter of taste.
+    wrong = max(means.values(), default=-math.inf)
+    return reference > wrong if doubled is None else reference > doubled > wrong
 
 
 ACCEPTANCE_VERSION: Final = "controls@1"
@@ -238,11 +301,6 @@ def min_control_problems(controls: int) -> int:
     return last + 1
 
 
-def judge_acceptance(calibration: Calibration, criterion: Criterion) -> Acceptance:
-    """Return the verdict on a judge by its ratings of the controls of a criterion."""
-    return acceptance_of(calibration, control_names(criterion))
-
-
 def acceptance_of(calibration: Calibration, names: tuple[str, ...]) -> Acceptance:
     """Return the verdict on a judge by its ratings of the controls with these names."""
     if not names:
@@ -281,35 +339,12 @@ def _faults(calibration: Calibration, names: tuple[str, ...]) -> Iterator[str]:
             yield f"{name} {verb} {abs(rating.order_effect):.0%} of the scale by being shown first"
 
 
-def run_acceptance(answers: JudgedAnswers, judged: JudgedTexts, judge: JudgeKey) -> Acceptance:
-    """Return the verdict on one judge by one criterion of a run."""
-    criterion = known_criterion(judged.criterion)
-    if criterion is None:
-        return Acceptance("unknown", "the controls of this criterion are not known")
-    return judge_acceptance(calibration(judged, judge, criterion, answers.problems_of(judged.criterion)), criterion)
-
-
 def known_criterion(key: str) -> Criterion | None:
     """Return CaretBench's criterion with this name and version, or None."""
     try:
         return get_criterion(key)
     except UsageError:
         return None
-
-
-def withheld_by_criterion(answers: JudgedAnswers) -> Mapping[str, str]:
-    """Return the reason for withholding scores, by criterion, for criteria with a judge that is not accepted."""
-    withheld: dict[str, str] = {}
-    for judged in answers.texts():
-        verdicts = [(key, run_acceptance(answers, judged, key)) for key in judged.judges]
-        reasons = [
-            rejection_line(judge_title(key, judged), judged.criterion, verdict)
-            for key, verdict in verdicts
-            if not verdict.accepted
-        ]
-        if reasons:
-            withheld[judged.criterion] = "; ".join(reasons)
-    return withheld
 
 
 def rejection_line(judge: str, criterion: str, verdict: Acceptance) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from caretbench.judging.aggregation import TOTAL
 from caretbench.profiles import PROFILES
 from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.judged.score_tables import MARK_NOTE, marked_field
-from caretbench.reports.judged.scores import JudgedCell
+from caretbench.reports.judged.scores import ScoreCell
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.published_numbers import (
     WHOLE,
@@ -36,7 +35,7 @@ from caretbench.reports.tables import (
 from caretbench.suites import suite_of_run
 from caretbench.suites.suite_types import Table
 
-CellT = TypeVar("CellT", RateCell, JudgedCell)
+CellT = TypeVar("CellT", RateCell, ScoreCell)
 
 JUDGE_METRIC = "judge_score"
 """Name of a paper's judge scores in ``names.toml``."""
@@ -155,15 +154,16 @@ def compare_judge_scores(summary: Summary) -> tuple[PublishedJudgeScore, ...]:
             printed=ReportedNumber(
                 value=printed.value, low=printed.low, high=printed.high, problems=0, method="printed"
             ),
-            ours=cell.scores[TOTAL],
+            ours=cell.value,
             refused=column.refused,
         )
         for judged in summary.judged
         for column in judged.columns
+        if column.value is not None
         for printed in published_numbers(summary.suite)
         if printed.metric == JUDGE_METRIC and printed.model == models.get(column.model.lower())
         if (printed.stratum, printed.label) in _complete_parts(summary, column.model, column.parameters)
-        if (cell := _find(column.overall, column.strata, printed, summary.suite)) is not None
+        if (cell := _find(ScoreCell(labels={}, value=column.value), column.strata, printed, summary.suite)) is not None
     ]
     return tuple(sorted(rows, key=lambda row: (order[row.table], row.model.lower(), row.label)))
 

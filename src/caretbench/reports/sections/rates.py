@@ -312,7 +312,7 @@ def _rate_lines(column: ModelResults) -> Iterator[Line]:
     common = {name: getattr(column, name) for name in GROUP}
     for scope, cell in _scopes(column):
         for metric, estimate in _estimates(cell, LEAD_TITLES[column.needed_rule]):
-            yield {"scope": scope, "metric": metric} | common | _labels(cell) | estimate.numbers()
+            yield {"scope": scope, "metric": metric} | common | label_columns(cell.labels) | estimate.numbers()
     if column.coverage is not None:
         row = {"metric": "coverage", "value": column.coverage, "problems": column.overall.problems}
         yield {"scope": "all"} | common | row
@@ -323,10 +323,15 @@ def _share_lines(column: ModelResults) -> Iterator[Line]:
     common = {name: getattr(column, name) for name in GROUP}
     for scope, cell in _scopes(column):
         if 1 in cell.pass_at:
-            yield {"scope": scope, "metric": column.measure} | common | _labels(cell) | cell.pass_at[1].numbers()
+            yield (
+                {"scope": scope, "metric": column.measure}
+                | common
+                | label_columns(cell.labels)
+                | cell.pass_at[1].numbers()
+            )
         if cell.needed:
             title = f"{column.measure}, {LEAD_TITLES[column.needed_rule]}"
-            yield {"scope": scope, "metric": title} | common | _labels(cell) | cell.needed[1].numbers()
+            yield {"scope": scope, "metric": title} | common | label_columns(cell.labels) | cell.needed[1].numbers()
 
 
 def _scopes(column: ModelResults) -> Iterator[tuple[str, RateCell]]:
@@ -336,10 +341,10 @@ def _scopes(column: ModelResults) -> Iterator[tuple[str, RateCell]]:
             yield stratum, cell
 
 
-def _labels(cell: RateCell) -> dict[str, str]:
+def label_columns(labels: Mapping[str, str]) -> dict[str, str]:
     """Return the labels that are columns of the export, and the others as ``name=value; name=value``."""
-    own = {name: value for name, value in cell.labels.items() if name in LABELS}
-    further = [f"{name}={value}" for name, value in cell.labels.items() if name not in own]
+    own = {name: value for name, value in labels.items() if name in LABELS}
+    further = [f"{name}={value}" for name, value in labels.items() if name not in own]
     return own | ({"labels": "; ".join(further)} if further else {})
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from caretbench.grouping import grouped
-from caretbench.judging.aggregation import TOTAL
 from caretbench.metrics.correlation import pearson
 from caretbench.metrics.error_kinds.kind_table import NO_ERROR, error_kind_title
 from caretbench.reports.charts import (
@@ -30,7 +29,7 @@ from caretbench.reports.charts import (
     tooltips,
 )
 from caretbench.reports.charts import heat_map as heat_map_of
-from caretbench.reports.judged.scores import CaretScoreColumn, CaretScores
+from caretbench.reports.judged.scores import JudgedScores, ScoreColumn
 from caretbench.reports.results.errors import ErrorColumn, outcomes_present
 from caretbench.reports.results.paired_models import MIN_TESTED
 from caretbench.reports.summary import ModelResults, RateCell
@@ -314,22 +313,23 @@ def _stacked(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[str], axis: s
     return finished_spec(chart, {"step": 24}, description)
 
 
-def _scored_model(column: CaretScoreColumn) -> str:
+def _scored_model(column: ScoreColumn) -> str:
     return f"{column.title} {FAILED_CONTROLS_MARK}" if column.refused else column.title
 
 
-def overall_scores(judged: CaretScores) -> Spec | None:
+def overall_scores(judged: JudgedScores) -> Spec | None:
     """Return every model's score with its 95 % interval, best first; None if no model was judged."""
     rows = [
         {
             "model": _scored_model(column),
-            "score": column.overall.scores[TOTAL].value,
-            "low": column.overall.scores[TOTAL].low,
-            "high": column.overall.scores[TOTAL].high,
-            "instances": column.overall.scores[TOTAL].problems,
+            "score": column.value.value,
+            "low": column.value.low,
+            "high": column.value.high,
+            "instances": column.value.problems,
             "kind": "baseline" if column.baseline else "model",
         }
         for column in judged.columns
+        if column.value is not None
     ]
     if not rows:
         return None
@@ -345,17 +345,17 @@ def overall_scores(judged: CaretScores) -> Spec | None:
     return finished_spec(bars, {"step": 26}, f"Judge scores with 95% intervals, {judged.criterion}, {judged.validity}")
 
 
-def score_map(judged: CaretScores) -> Spec | None:
+def score_map(judged: JudgedScores) -> Spec | None:
     """Return a heat map of scores: language and category as rows, models as columns."""
     rows = [
         {
             "part": " / ".join(display_label(name, value) for name, value in cell.labels.items()),
             "model": _scored_model(column),
-            "score": cell.scores[TOTAL].value,
-            "share": cell.scores[TOTAL].value / judged.maximum,
-            "low": cell.scores[TOTAL].low,
-            "high": cell.scores[TOTAL].high,
-            "instances": cell.scores[TOTAL].problems,
+            "score": cell.value.value,
+            "share": cell.value.value / judged.maximum,
+            "low": cell.value.low,
+            "high": cell.value.high,
+            "instances": cell.value.problems,
         }
         for column in judged.columns
         if not column.baseline
