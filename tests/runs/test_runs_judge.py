@@ -14,7 +14,7 @@ from caretbench.files import DataError, RowAppender
 from caretbench.judging.criteria import CriterionProblems, get_criterion
 from caretbench.models import ModelRequest, Sampling
 from caretbench.problem import Completion, Judgement, Problem, Usage
-from caretbench.runs.judge import JudgingResult, JudgingSettings, judge_part
+from caretbench.runs.judge import JudgingResult, JudgingSettings, judge_batch
 from caretbench.runs.judging.judge_requests import distinct_texts
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
@@ -50,7 +50,7 @@ def judge(folder: RunFolder, *clients: FakeClient, **options: Any) -> JudgingRes
     criterion, sampling = options.pop("criterion", QUALITY), options.pop("sampling", None)
     part = CriterionProblems(criterion, tuple(options.pop("problems", None) or folder.problems()))
     settings = JudgingSettings(get_policy("syntax"), **{"control_problems": 0} | options)
-    return judge_part(folder, part, [(client.name, client) for client in clients], settings, sampling)
+    return judge_batch(folder, part, [(client.name, client) for client in clients], settings, sampling)
 
 
 def judge_client(reply: Reply | Callable[[ModelRequest, int], Reply] = GOOD, **options: Any) -> FakeClient:

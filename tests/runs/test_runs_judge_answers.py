@@ -18,7 +18,7 @@ from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.reports.judged.judged_scores import judged_scores
 from caretbench.reports.judged.judged_texts import JudgedRun, RatedText
-from caretbench.runs.judge import JudgingResult, JudgingSettings, NothingToJudgeError, judge_part, judge_parts
+from caretbench.runs.judge import JudgingResult, JudgingSettings, NothingToJudgeError, judge_batch, judge_batches
 from caretbench.runs.judging.judge_requests import EMPTY_ANSWER
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from tests.support.fakes import FakeClient, Reply, failure
@@ -72,7 +72,7 @@ def judge(
     chosen = problems_by_criterion(folder.problems(), profile, arguments.pop("asked", None))
     changed = arguments.pop("changed", None)
     settings = JudgingSettings(get_policy("raw"), profile, **arguments)
-    return judge_parts(folder, chosen, [(name, client)], settings, changed), client
+    return judge_batches(folder, chosen, [(name, client)], settings, changed), client
 
 
 def rated(folder: RunFolder, text_of: TextOf = plain_answer) -> list[RatedText]:
@@ -304,7 +304,7 @@ def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
     with pytest.raises(NothingToJudgeError, match="holds no completion to judge"):
         judge(folder)
     with pytest.raises(NothingToJudgeError, match="nothing that a judge is asked about"):
-        judge_parts(folder, [], [], JudgingSettings(get_policy("raw")))
+        judge_batches(folder, [], [], JudgingSettings(get_policy("raw")))
     # One task of several may still be without answers.
     part = make_run(tmp_path / "part", [question_problem("mpr-gen", "cache")], {"m": ["x"]})
     part.write_problems([question_problem("mpr-gen", "cache"), question_problem("reverse-qa", "cache")])
@@ -312,7 +312,7 @@ def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
     assert list(results) == ["efcb-masked@1"]
     client = FakeClient(honest, accepts=["chat"])
     with pytest.raises(NothingToJudgeError):
-        judge_part(
+        judge_batch(
             part,
             CriterionProblems(get_criterion("efcb-masked"), ()),
             [("j", client)],

@@ -14,7 +14,7 @@ from caretbench.judging.criteria import CriterionProblems, get_criterion
 from caretbench.models import ModelRequest
 from caretbench.reports.judged.judged_scores import judged_scores
 from caretbench.reports.judged.judged_texts import JudgedRun
-from caretbench.runs.judge import JudgingSettings, judge_part
+from caretbench.runs.judge import JudgingSettings, judge_batch
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.suites import load_suite
 from tests.support.fakes import FakeClient
@@ -42,7 +42,7 @@ def test_nine_thousand_completions_take_2390_judgements(tmp_path: Path, devbench
     started = time.process_time()
     part = CriterionProblems(get_criterion("devbench-quality"), loaded.problems)
     settings = JudgingSettings(get_policy("syntax"), control_problems=0)
-    result = judge_part(folder, part, [("judge", client)], settings)
+    result = judge_batch(folder, part, [("judge", client)], settings)
     spent = time.process_time() - started
     assert (result.completions, result.texts, result.judged) == (9000, 2390, 2390)
     assert len(client.asked) == 2390

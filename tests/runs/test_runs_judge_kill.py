@@ -19,7 +19,7 @@ import sys, time
 from pathlib import Path
 from caretbench.extraction.policies import get_policy
 from caretbench.judging.criteria import CriterionProblems
-from caretbench.runs.judge import JudgingSettings, judge_part
+from caretbench.runs.judge import JudgingSettings, judge_batch
 from caretbench.judging.criteria import get_criterion
 from caretbench.runs.run_folder import RunFolder
 from tests.support.fakes import FakeClient
@@ -35,7 +35,7 @@ print("ready", flush=True)
 with folder.locked():
     judges = [(name, FakeClient(reply, name=name)) for name in "ab"]
     part = CriterionProblems(get_criterion("devbench-quality"), tuple(folder.problems()))
-    judge_part(folder, part, judges, JudgingSettings(get_policy("raw"), control_problems=0))
+    judge_batch(folder, part, judges, JudgingSettings(get_policy("raw"), control_problems=0))
 """
 TEXTS, KILLS = 40, 6
 

@@ -120,7 +120,7 @@ def judge(
         return
     plan = JudgingPlan(folder, config, check)
     if dry_run:
-        has_statement_step = any(part.criterion.then for part in plan.parts)
+        has_statement_step = any(part.criterion.then for part in plan.batches)
         print_judging_forecast(
             plan.forecast(without_sending(open_client)),
             plan.config.control_problems,
@@ -162,7 +162,7 @@ def _finish(
     from caretbench.reports.output.text_output import print_tables
     from caretbench.reports.run_summary import load_run_folder, write_html
 
-    keys = {part.criterion.key for part in plan.parts}
+    keys = {part.criterion.key for part in plan.batches}
     scores = [
         entry for entry in judged_scores(JudgedRun.of_folder(plan.folder, plan.text_of)) if entry.criterion in keys
     ]
@@ -185,7 +185,7 @@ def _finish(
 def _print_results(plan: JudgingPlan, results: Mapping[str, Mapping[str, JudgingResult]]) -> bool:
     """Print the number of judgements and the missing ones; return whether there are enough of each."""
     titled = [
-        (f"{name}, {key}" if len(plan.parts) > 1 else name, result)
+        (f"{name}, {key}" if len(plan.batches) > 1 else name, result)
         for name, parts in results.items()
         for key, result in parts.items()
     ]

@@ -1,10 +1,8 @@
-"""Scores of texts by judge, agreement of judges with each other, and separation of controls."""
+"""Agreement of judges with each other, and separation of controls."""
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -12,45 +10,12 @@ import numpy as np
 
 from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.metrics.correlation import pearson, spearman
-from caretbench.problem import Judgement
-
-TOTAL = "total"
 
 JudgeKey = tuple[str, str]
 """Name and parameters of a judge."""
 
 TextKey = tuple[str, str]
 """Problem id and answer hash of a text."""
-
-
-class TextScores(NamedTuple):
-    """Scores of one text by one judge: mean of each score, and of their sum as ``total``; the sum of each repeat."""
-
-    means: Mapping[str, float]
-    sums: tuple[float, ...]
-
-    @property
-    def total(self) -> float:
-        """Mean of the sums over the repeats."""
-        return self.means[TOTAL]
-
-
-def scores_by_judge(judgements: Iterable[Judgement], criterion: str) -> dict[JudgeKey, dict[TextKey, TextScores]]:
-    """Return the scores of every judged text under one criterion, by judge; unreadable judgements do not count."""
-    gathered: dict[JudgeKey, dict[TextKey, list[Judgement]]] = defaultdict(lambda: defaultdict(list))
-    for row in judgements:
-        if row.criterion == criterion and row.values:
-            gathered[row.judge, row.parameters][row.problem_id, row.answer].append(row)
-    return {
-        judge: {text: _text_scores(rows) for text, rows in texts.items()} for judge, texts in sorted(gathered.items())
-    }
-
-
-def _text_scores(rows: Sequence[Judgement]) -> TextScores:
-    # Rounded, so that mathematically equal sums have equal ranks.
-    sums = tuple(round(math.fsum(row.values.values()), 9) for row in rows)
-    means = {name: math.fsum(row.values.get(name, 0.0) for row in rows) / len(rows) for name in rows[0].values}
-    return TextScores(means | {TOTAL: math.fsum(sums) / len(sums)}, sums)
 
 
 class PairAgreement(NamedTuple):

@@ -84,25 +84,25 @@ class JudgingSettings:
     controls: ControlTexts = default_controls
     chosen: Sequence[DistinctText] | None = None
 
-    def texts(self, folder: RunFolder, part: CriterionProblems, *, not_scored: bool = False) -> TextsToJudge:
-        """Return the texts to judge in a part.
+    def texts(self, folder: RunFolder, batch: CriterionProblems, *, not_scored: bool = False) -> TextsToJudge:
+        """Return the texts to judge in a batch.
 
         Args:
             folder: The run.
-            part: The problems and the criterion.
+            batch: The problems and the criterion.
             not_scored: Include completions without a score, for a criterion that asks only about passes.
         """
         if self.chosen is not None:
-            of_part = {problem.id for problem in part.problems}
-            texts = [text for text in self.chosen if text.problem.id in of_part]
+            of_batch = {problem.id for problem in batch.problems}
+            texts = [text for text in self.chosen if text.problem.id in of_batch]
             return TextsToJudge(texts, len(texts))
         common: dict[str, Any] = {"control_problems": self.control_problems, "baselines": self.baselines}
-        if part.criterion.subject != "caret":
-            return TextsToJudge(*distinct_answers(folder, part, self.profile, **common, text_of=self.text_of))
+        if batch.criterion.subject != "caret":
+            return TextsToJudge(*distinct_answers(folder, batch, self.profile, **common, text_of=self.text_of))
         common["controls"] = self.controls
-        if part.criterion.only is None:
-            return TextsToJudge(*distinct_texts(folder, part, self.policy, self.profile, **common))
-        by_id = {problem.id: problem for problem in part.problems}
+        if batch.criterion.only is None:
+            return TextsToJudge(*distinct_texts(folder, batch, self.policy, self.profile, **common))
+        by_id = {problem.id: problem for problem in batch.problems}
         passed = passed_by_completion(folder.scores(), by_id, self.policy.key, self.profile)
         missing: set[CompletionKey] = set()
 
@@ -111,7 +111,7 @@ class JudgingSettings:
                 missing.add(completion.key)
             return passed.get(completion.key, not_scored) is True
 
-        distinct = distinct_texts(folder, part, self.policy, self.profile, **common, is_judged=is_judged)
+        distinct = distinct_texts(folder, batch, self.policy, self.profile, **common, is_judged=is_judged)
         return TextsToJudge(*distinct, 0 if not_scored else len(missing))
 
     def check(self, judges: Sequence[tuple[str, ModelClient]]) -> None:
@@ -131,9 +131,9 @@ class JudgingSettings:
                 raise UsageError(f"no price is known for {name}: a limit cannot be kept; give one with --prices")
 
 
-def judge_part(
+def judge_batch(
     folder: RunFolder,
-    part: CriterionProblems,
+    batch: CriterionProblems,
     judges: Sequence[tuple[str, ModelClient]],
     settings: JudgingSettings,
     sampling: Sampling | None = None,
@@ -146,7 +146,7 @@ def judge_part(
 
     Args:
         folder: The run.
-        part: The problems to judge, the run's or some of them, and the criterion.
+        batch: The problems to judge, the run's or some of them, and the criterion.
         judges: Names and clients; a name is in every judgement.
         settings: Settings of the judging.
         sampling: Instead of the criterion's.
@@ -157,8 +157,8 @@ def judge_part(
         DataError: another process writes the judgements.
     """
     settings.check(judges)
-    criterion = part.criterion
-    texts, count, unscored = settings.texts(folder, part)
+    criterion = batch.criterion
+    texts, count, unscored = settings.texts(folder, batch)
     result = JudgingResult(texts=len(texts), completions=count, unscored=unscored)
     # Nothing passed yet because nothing is scored: that is no error, the next stage scores.
     if not count and unscored:
@@ -186,27 +186,27 @@ def judge_part(
     return result
 
 
-def judge_parts(
+def judge_batches(
     folder: RunFolder,
-    parts: Sequence[CriterionProblems],
+    batches: Sequence[CriterionProblems],
     judges: Sequence[tuple[str, ModelClient]],
     settings: JudgingSettings,
     changed: Mapping[str, float] | None = None,
 ) -> dict[str, JudgingResult]:
-    """Judge each part of a run by its criterion, as :func:`judge_part` does; return the results by criterion.
+    """Judge each batch of a run by its criterion, as :func:`judge_batch` does; return the results by criterion.
 
     ``changed`` are fields of each criterion's sampling that are otherwise, by the names of :class:`Sampling`.
 
     Raises:
-        NothingToJudgeError: no part holds a text to judge.
-        UsageError: as :func:`judge_part` does.
-        DataError: as :func:`judge_part` does.
+        NothingToJudgeError: no batch holds a text to judge.
+        UsageError: as :func:`judge_batch` does.
+        DataError: as :func:`judge_batch` does.
     """
     results, nothing = {}, NothingToJudgeError(f"{folder.path}: holds nothing that a judge is asked about")
-    for part in parts:
-        sampling = Sampling.model_validate(part.criterion.sampling.model_dump() | dict(changed or {}))
+    for batch in batches:
+        sampling = Sampling.model_validate(batch.criterion.sampling.model_dump() | dict(changed or {}))
         try:
-            results[part.criterion.key] = judge_part(folder, part, judges, settings, sampling)
+            results[batch.criterion.key] = judge_batch(folder, batch, judges, settings, sampling)
         except NothingToJudgeError as error:  # of one task there may be no answers yet
             nothing = error
     if not results:

@@ -24,7 +24,7 @@ from caretbench.problem import Problem
 from caretbench.progress import FolderProgress, Progress
 from caretbench.prompts.registry import family_warning
 from caretbench.runs.generate import GenerationStage, ModelUnderTest, stored_cost
-from caretbench.runs.judge import JudgingSettings, NothingToJudgeError, judge_parts
+from caretbench.runs.judge import JudgingSettings, NothingToJudgeError, judge_batches
 from caretbench.runs.judging.ratings import REQUIRED_COVERAGE
 from caretbench.runs.plans.model_plan import ModelPlan
 from caretbench.runs.plans.plan import ResolvedRun
@@ -329,7 +329,7 @@ def _judge(
                         controls=resolved.suite.caret_controls,
                     )  # fmt: skip
                     with session.timed():
-                        results = judge_parts(session.folder, ours, [(judge.name, client)], settings)
+                        results = judge_batches(session.folder, ours, [(judge.name, client)], settings)
                 except NothingToJudgeError as error:
                     session.progress.note(f"{judge.name}: {error}")
                     continue

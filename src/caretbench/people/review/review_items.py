@@ -13,11 +13,12 @@ from pydantic import Field, ValidationError
 from caretbench.build.validation.reviewed import problem_hash
 from caretbench.files import DataError, describe_validation_error, read_rows, replace_surrogates
 from caretbench.grouping import grouped
-from caretbench.judging.aggregation import TextKey, scores_by_judge
+from caretbench.judging.aggregation import TextKey
 from caretbench.judging.answers import answer_key, answer_texts, inserted_texts
 from caretbench.judging.controls import balanced_sample, caret_controls, control_sample, problems_by_group
 from caretbench.judging.criteria import Criterion, CriterionProblems
 from caretbench.people.review.database import ReviewDatabase
+from caretbench.people.review.judge_scores import scores_by_judge
 from caretbench.people.review.protocol import MAX_CHOICES, ControlRule, ReviewProtocol, ReviewQuestion, load_protocol
 from caretbench.people.review.queues import rank
 from caretbench.people.review.records import HiddenItem, ReviewItem, ShownItem
@@ -252,11 +253,11 @@ def run_items(
     config = JudgingConfig(control_problems=0, selection=selection or Selection())
     plan = JudgingPlan(folder, config)
     # A criterion of the run keeps its problems; another one is for all problems that it can judge.
-    criterion_parts = [part for part in plan.parts if chosen in {part.criterion.name, part.criterion.key}]
+    criterion_parts = [part for part in plan.batches if chosen in {part.criterion.name, part.criterion.key}]
     if chosen is not None and not criterion_parts:
         plan = JudgingPlan(folder, replace(config, criterion=chosen))
     # People rate by one criterion; two would need two sets of questions.
-    part = _part(criterion_parts or plan.parts, protocol)
+    part = _part(criterion_parts or plan.batches, protocol)
     protocol = protocol_of_criterion(protocol, part.criterion)
     problems = suited_problems(part.problems, protocol)
     ids = {problem.id for problem in problems}

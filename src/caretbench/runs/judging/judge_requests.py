@@ -51,7 +51,7 @@ class DistinctText(NamedTuple):
 
 def distinct_texts(
     folder: RunFolder,
-    part: CriterionProblems,
+    batch: CriterionProblems,
     policy: Policy,
     profile: Profile,
     *,
@@ -64,7 +64,7 @@ def distinct_texts(
 
     Args:
         folder: The run: its completions, and its problems, from which the controls are taken.
-        part: The problems to judge, and the criterion.
+        batch: The problems to judge, and the criterion.
         policy: From raw text to inserted text: the run's.
         profile: The run's.
         control_problems: Number of the run's problems whose controls are judged too; 0 for none.
@@ -72,18 +72,18 @@ def distinct_texts(
         is_judged: Chooses completions, where a criterion asks only about some.
         controls: Makes the controls: the suite's.
     """
-    chosen = {problem.id: problem for problem in part.problems}
+    chosen = {problem.id: problem for problem in batch.problems}
     omitted = () if baselines else baseline_names(folder)
     texts = inserted_texts(folder.completions(), chosen, policy, profile)
     judged = (row for row in texts if row[0].model not in omitted and is_judged(row[0]))
     if not control_problems:
         return _distinct(judged, chosen, (), {})
     # From all problems of the run: a selection must not change which text is the control of a problem.
-    everything = folder.problems() if folder.problems_path.exists() else list(part.problems)
-    if part.criterion.form == "decision":
+    everything = folder.problems() if folder.problems_path.exists() else list(batch.problems)
+    if batch.criterion.form == "decision":
         everything = instructed_problems(everything, profile)
     sample = control_sample(everything, control_problems)
-    return _distinct(judged, chosen, sample, controls(everything, part.criterion.form))
+    return _distinct(judged, chosen, sample, controls(everything, batch.criterion.form))
 
 
 def _distinct(
@@ -107,32 +107,32 @@ def _distinct(
 
 def distinct_answers(
     folder: RunFolder,
-    part: CriterionProblems,
+    batch: CriterionProblems,
     profile: Profile,
     *,
     control_problems: int = DEFAULT_CONTROL_PROBLEMS,
     baselines: bool = False,
     text_of: TextOf = plain_answer,
 ) -> tuple[list[DistinctText], int]:
-    """Return the distinct answers to a part's questions, and the number of completions with them.
+    """Return the distinct answers to a batch's questions, and the number of completions with them.
 
     ``text_of`` gives what the judge sees of a raw answer. The baselines are the suite's, and those of the manifest.
     """
-    chosen = {problem.id: problem for problem in part.problems}
+    chosen = {problem.id: problem for problem in batch.problems}
     omitted = () if baselines else baseline_names(folder)
     texts = answer_texts(folder.completions(), chosen, profile, text_of)
     judged = (row for row in texts if row[0].model not in omitted)
     if not control_problems:
         return _distinct(judged, chosen, (), {})
-    pool = control_pool(folder.problems() if folder.problems_path.exists() else part.problems, part, profile)
+    pool = control_pool(folder.problems() if folder.problems_path.exists() else batch.problems, batch, profile)
     sample = question_control_sample(pool, control_problems)
-    return _distinct(judged, chosen, sample, question_controls(pool, part.criterion))
+    return _distinct(judged, chosen, sample, question_controls(pool, batch.criterion))
 
 
-def control_pool(problems: Sequence[Problem], part: CriterionProblems, profile: Profile) -> list[Problem]:
-    """Return the problems from which a part's controls are taken: all of its criterion, selected or not."""
+def control_pool(problems: Sequence[Problem], batch: CriterionProblems, profile: Profile) -> list[Problem]:
+    """Return the problems from which a batch's controls are taken: all of its criterion, selected or not."""
     known = {entry.criterion.key: entry.problems for entry in problems_by_criterion(problems, profile)}
-    return list(known.get(part.criterion.key, part.problems))
+    return list(known.get(batch.criterion.key, batch.problems))
 
 
 def baseline_names(folder: RunFolder) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ class JudgeRequests(StageRequests[DistinctText]):
             stage.counts.requested = sum(len(repeats) for _, repeats in requested)
             stage.counts.stored = stage.counts.requested - sum(len(repeats) for _, repeats, _ in missing)
             report(0, stage.counts)
-            stage.ask(self._request(*part) for part in missing)
+            stage.ask(self._request(*entry) for entry in missing)
         errors.rewrite((done & errors.stored_keys) | stage.resolved)
         return stage.counts
 

@@ -20,7 +20,7 @@ from caretbench.models import AccessCheck, ClientOpener, ClientOptions, ModelCli
 from caretbench.problem import Judgement
 from caretbench.progress import Progress
 from caretbench.runs.generate import count_or_estimate_tokens, prompt_text, stored_cost
-from caretbench.runs.judge import JudgingSettings, TextsToJudge, judge_parts
+from caretbench.runs.judge import JudgingSettings, TextsToJudge, judge_batches
 from caretbench.runs.judging.judge_requests import (
     FIRST_STEP_FIELD,
     DistinctText,
@@ -68,7 +68,7 @@ def judging_forecast(
     sampling: Sampling,
     price: Price | None,
 ) -> JudgingForecast:
-    """Return the forecast of :func:`caretbench.runs.judge.judge_part` for one judge.
+    """Return the forecast of :func:`caretbench.runs.judge.judge_batch` for one judge.
 
     Of answers that are judged statement by statement, those not yet taken apart count with :data:`EXPECTED_CLAIMS`.
     """
@@ -206,8 +206,8 @@ class JudgingPlan:
         suite = find_suite(self.manifest.suite)
         criterion = get_criterion(config.criterion) if config.criterion else None
         problems = config.selection.apply(suite, folder.problems())
-        self.parts: Sequence[CriterionProblems] = problems_by_criterion(problems, self.manifest.profile, criterion)
-        if not self.parts:
+        self.batches: Sequence[CriterionProblems] = problems_by_criterion(problems, self.manifest.profile, criterion)
+        if not self.batches:
             raise UsageError(
                 f"{criterion.key} is not about the problems of this run"
                 if criterion
@@ -224,9 +224,9 @@ class JudgingPlan:
                 "--prices FILE"
             )
 
-    def texts(self, part: CriterionProblems) -> TextsToJudge:
-        """Return the texts of a part."""
-        return self._settings().texts(self.folder, part)
+    def texts(self, batch: CriterionProblems) -> TextsToJudge:
+        """Return the texts of a batch."""
+        return self._settings().texts(self.folder, batch)
 
     def _settings(self, budget: CostBudget | None = None, progress: Progress | None = None) -> JudgingSettings:
         config = self.config
@@ -244,16 +244,16 @@ class JudgingPlan:
                 name: stack.enter_context(opener(spec, self.config.options))
                 for name, spec in self.config.judges.items()
             }
-            for part in self.parts:
-                texts, count, unscored = self.texts(part)
-                requested = requested_judgements(part.criterion, texts, self.config.repeats)
-                drawn = part.criterion.sampling.model_dump() | dict(self.config.sampling)
+            for batch in self.batches:
+                texts, count, unscored = self.texts(batch)
+                requested = requested_judgements(batch.criterion, texts, self.config.repeats)
+                drawn = batch.criterion.sampling.model_dump() | dict(self.config.sampling)
                 for name, client in clients.items():
                     forecast = judging_forecast(
-                        self.folder, requested, client, name, part.criterion, Sampling.model_validate(drawn),
+                        self.folder, requested, client, name, batch.criterion, Sampling.model_validate(drawn),
                         self.costs[name],
                     )  # fmt: skip
-                    about = {"judge": name, "criterion": part.criterion.key, "completions": count}
+                    about = {"judge": name, "criterion": batch.criterion.key, "completions": count}
                     about |= {"unscored": unscored} if unscored else {}
                     rows.append(about | {"distinct_texts": len(texts)} | forecast._asdict())
         return rows
@@ -269,5 +269,7 @@ class JudgingPlan:
             for name, spec in config.judges.items():
                 # One at a time: two local judges may not fit into memory together.
                 with opener(spec, config.options) as client:
-                    results[name] = judge_parts(self.folder, self.parts, [(name, client)], settings, config.sampling)
+                    results[name] = judge_batches(
+                        self.folder, self.batches, [(name, client)], settings, config.sampling
+                    )
         return results

@@ -107,7 +107,7 @@ ReportStep = Callable[[str, int, int | None], None]
 
 @dataclass
 class JudgingResult:
-    """Result of one call of :func:`caretbench.runs.judge.judge_part`.
+    """Result of one call of :func:`caretbench.runs.judge.judge_batch`.
 
     ``cost`` is in US dollars, of the answers whose price is known.
     """

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from caretbench.errors import UsageError
 from caretbench.files import DataError, write_document
-from caretbench.judging.aggregation import TOTAL, TextKey, TextScores, scores_by_judge
+from caretbench.judging.aggregation import TextKey
 from caretbench.judging.answers import answer_key
 from caretbench.judging.criteria import Criterion, get_criterion
 from caretbench.judging.prompting import style_variants
@@ -29,6 +29,7 @@ from caretbench.metrics.paired import Pair, compare_family
 from caretbench.models import AccessCheck, ClientOpener, unchecked
 from caretbench.people.review.database import ReviewDatabase
 from caretbench.people.review.exchange import review_ratings
+from caretbench.people.review.judge_scores import TOTAL, TextScores, scores_by_judge
 from caretbench.people.review.state import ReviewState
 from caretbench.problem import Caret, Row
 from caretbench.progress import Progress
@@ -329,7 +330,7 @@ class JudgeStudy:
             if judged_by.then is not None:
                 raise DataError(f"{judged_by.key}: a study is of criteria that give scores; this one finds statements")
             plan = JudgingPlan(folder, replace(config, criterion=name, control_problems=0), check_access, chosen=chosen)
-            self.plans[plan.parts[0].criterion.key] = plan
+            self.plans[plan.batches[0].criterion.key] = plan
 
     def forecast(self, opener: ClientOpener) -> list[dict[str, Any]]:
         """Return the requests by judge and criterion; nothing is sent."""
@@ -356,7 +357,7 @@ class JudgeStudy:
         return study_result(self.texts, judges, self._own.key, simulated=self._simulated, seed=seed)
 
     def _judges(self, key: str, plan: JudgingPlan) -> list[StudyJudge]:
-        criterion = plan.parts[0].criterion
+        criterion = plan.batches[0].criterion
         judged = scores_by_judge(self.folder.judgements(), key)
         wanted = set(self._config.judges) or {name for name, _ in judged}
         keys = {text.key for text in self.texts} | {one for text in self.texts for one in text.variants.values()}
