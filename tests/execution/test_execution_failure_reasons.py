@@ -7,12 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.sandbox.host.failure_reasons import (
-    ATTRIBUTES_SINCE,
-    KernelFacts,
-    overlay_failure,
-    read_kernel_facts,
-)
+from caretbench.execution.machine_checks import ATTRIBUTES_SINCE, KernelFacts, overlay_failure, read_kernel_facts
 from caretbench.execution.sandbox.program_sandbox import NO_OVERLAY, Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner

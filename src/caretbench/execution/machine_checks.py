@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from caretbench.errors import MachineError
 from caretbench.execution.bundles import bundle_building, bundle_store
 from caretbench.execution.bundles.ecosystem import apt_line
 from caretbench.execution.bundles.pip import find_pip, find_uv
 from caretbench.execution.execution_types import FrozenModel, Isolation
-from caretbench.execution.sandbox.host.failure_reasons import overlay_failure
+from caretbench.execution.sandbox.invocation import NO_OVERLAY
 from caretbench.execution.sandbox.isolation_levels import SETTING
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.toolchain_tables import toolchain_tables
@@ -145,3 +150,118 @@ def _bundles() -> Iterator[MachineCheck]:
         size = f"{row.packages} packages, {row.size_bytes / 1e6:.0f} MB"
         parts = (row.state, size if row.state != "absent" else "", row.detail if row.state == "partly" else "")
         yield _check(f"bundle {row.name}", row.state == "present", ", ".join(filter(None, parts)), row.fix)
+
+
+# --- overlays ---------------------------------------------------------------------------------------------------
+# The attempt reports the failed step and the kernel's error, which the kernel's release, configuration and file systems
+# and the modes of the folders explain.
+
+ATTRIBUTES_SINCE = (6, 6)
+"""First Linux version whose memory file system supports user attributes."""
+OVERLAY_SINCE = (5, 11)
+"""First Linux version that mounts overlays in user namespaces."""
+_ATTRIBUTES = "CONFIG_TMPFS_XATTR"
+_ATTEMPT = re.compile(r"(?P<step>memory|attributes|layers): (?:\[Errno (?P<number>\d+)\] )?(?P<said>.*)", re.DOTALL)
+
+
+class KernelFacts(NamedTuple):
+    """Facts of a kernel; ``config_options`` are the options it was built with, None if they cannot be read."""
+
+    release: str
+    filesystems: frozenset[str]
+    config_options: frozenset[str] | None
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """First two numbers of the release."""
+        numbers = re.match(r"(\d+)\.(\d+)", self.release)
+        return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
+
+
+def read_kernel_facts() -> KernelFacts:
+    """Return the facts of this machine's kernel."""
+    release = os.uname().release
+    filesystems = Path("/proc/filesystems").read_text().split()
+    configured = None
+    # A kernel shows its options in one of these places, in a container often in none.
+    for place in (Path("/proc/config.gz"), Path(f"/boot/config-{release}")):
+        try:
+            data = place.read_bytes()
+        except OSError:
+            continue
+        text = (gzip.decompress(data) if place.suffix == ".gz" else data).decode()
+        configured = frozenset(re.findall(r"^(CONFIG_\w+)=[ym]$", text, re.MULTILINE))
+        break
+    return KernelFacts(release, frozenset(filesystems), configured)
+
+
+def overlay_failure(error: str, folder: Path, kernel: KernelFacts | None = None) -> str:
+    """Return the reason why no overlay was mounted over ``folder``, from the error, with a remedy if there is one."""
+    message = error.rpartition(f"{NO_OVERLAY}: ")[2].strip() or "no reason was given"
+    if "another user" in message:
+        return _of_owner(folder)
+    if "it needs namespaces" in message:
+        return "the isolation level in force has no mounts; an overlay needs the level `namespaces`"
+    attempt = _ATTEMPT.match(message)
+    if attempt is None:
+        return message
+    kernel = kernel or read_kernel_facts()
+    number = int(attempt["number"] or 0)
+    return {"memory": _of_memory, "attributes": _of_attributes, "layers": _of_layers}[attempt["step"]](
+        number, attempt["said"].strip(), kernel
+    )
+
+
+def _of_owner(folder: Path) -> str:
+    closed = next(_closed(folder), None)
+    owner = "an overlay can only change what belongs to the sandbox's user, and snapshots belong to "
+    if closed is None:
+        uid = folder.stat().st_uid if folder.exists() else os.geteuid()
+        return f"{owner}user {uid}; remove {folder}: projects are set up again then"
+    return (
+        f"{owner}user {os.geteuid()}, since others may not enter {closed}; "
+        f"chmod o+x {closed}, or choose another folder with CARETBENCH_CACHE"
+    )
+
+
+def _closed(folder: Path) -> Iterator[Path]:
+    for place in (*reversed(folder.resolve().parents), folder.resolve()):
+        if place.exists() and not place.stat().st_mode & 0o001:
+            yield place
+
+
+def _of_memory(number: int, message: str, _kernel: KernelFacts) -> str:
+    return f"no memory file system can be mounted in the sandbox ({_name(number, message)})"
+
+
+def _of_attributes(number: int, message: str, kernel: KernelFacts) -> str:
+    if number == errno.EOPNOTSUPP:
+        lacking = "its memory file system keeps no user attributes"
+        if kernel.version < ATTRIBUTES_SINCE:
+            return f"Linux {kernel.release} is too old: {lacking}; it needs Linux {_since(ATTRIBUTES_SINCE)} or later"
+        if kernel.config_options is not None and _ATTRIBUTES not in kernel.config_options:
+            return f"Linux {kernel.release} was built without {_ATTRIBUTES}: {lacking}"
+        return f"Linux {kernel.release}: {lacking}; {_ATTRIBUTES} gives it them"
+    return f"an attribute that overlays need was refused ({_name(number, message)})"
+
+
+def _of_layers(number: int, message: str, kernel: KernelFacts) -> str:
+    # A module is loaded at its first use by root, which never comes inside a user namespace.
+    if number == errno.ENODEV or "overlay" not in kernel.filesystems:
+        return f"Linux {kernel.release} has no overlay file system loaded; sudo modprobe overlay"
+    if number == errno.EPERM and kernel.version < OVERLAY_SINCE:
+        return (
+            f"Linux {kernel.release} is too old: it mounts no overlay in user namespaces; "
+            f"it needs Linux {_since(OVERLAY_SINCE)} or later"
+        )
+    if number in (errno.EPERM, errno.EACCES):
+        return f"the machine's security rules refuse an overlay in a user namespace ({_name(number, message)})"
+    return f"the kernel lays no overlay over the cache's file system ({_name(number, message)})"
+
+
+def _since(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def _name(number: int, message: str) -> str:
+    return f"{errno.errorcode[number]}: {message}" if number in errno.errorcode else message

@@ -93,7 +93,7 @@ def _adaptations(sheet: Datasheet) -> Iterator[Table]:
     # The tables of the cells are DevBench's; others have no scenarios by category.
     if sheet.suite != "devbench":
         return
-    from caretbench.suites.devbench.cells.cell_tables import cell_languages
+    from caretbench.suites.devbench.build.cell_languages import cell_languages
 
     cells = cell_languages()
     used = {cell.partition("/")[0] for cell in sheet.figures.cells}

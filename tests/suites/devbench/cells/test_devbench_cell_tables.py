@@ -7,15 +7,9 @@ import tree_sitter
 
 from caretbench.files import DataError
 from caretbench.languages import languages
+from caretbench.suites.devbench.build.cell_languages import CellLanguage, cell_languages
 from caretbench.suites.devbench.build.instance_rules.rule_measures import RULE_MEASURES
-from caretbench.suites.devbench.cells.cell_tables import (
-    CellCategory,
-    CellLanguage,
-    cell_categories,
-    cell_languages,
-    read_cell_table,
-    rules,
-)
+from caretbench.suites.devbench.cells.cell_tables import CellCategory, cell_categories, read_cell_table, rules
 from caretbench.syntax.parser import grammar
 
 CATEGORY = """

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from caretbench.suites.devbench.build.cell_languages import cell_languages, domains
 from caretbench.suites.devbench.build.construction.scenario_grid import (
     cells,
     fitting_bands,
@@ -14,7 +15,7 @@ from caretbench.suites.devbench.build.construction.scenario_grid import (
     sibling_scenario,
 )
 from caretbench.suites.devbench.built_instances import Scenario
-from caretbench.suites.devbench.cells.cell_tables import cell_categories, cell_languages, domains
+from caretbench.suites.devbench.cells.cell_tables import cell_categories
 
 
 def test_seven_languages_times_six_categories_are_42_cells() -> None:

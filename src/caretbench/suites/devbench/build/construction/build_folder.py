@@ -34,6 +34,7 @@ from caretbench.models import ChatPrompt
 from caretbench.options import Option, StringList
 from caretbench.problem import Latency, Problem, Row, StoredRow
 from caretbench.suites.devbench import starter
+from caretbench.suites.devbench.build.cell_languages import cell_languages
 from caretbench.suites.devbench.built_instances import (
     INSTANCES_FILE,
     BuiltInstance,
@@ -42,12 +43,7 @@ from caretbench.suites.devbench.built_instances import (
     built_instances,
     built_problems,
 )
-from caretbench.suites.devbench.cells.cell_tables import (
-    RELEASED_LANGUAGES,
-    canonical_category,
-    cell_categories,
-    cell_languages,
-)
+from caretbench.suites.devbench.cells.cell_tables import RELEASED_LANGUAGES, canonical_category, cell_categories
 from caretbench.suites.devbench.starter import DocumentationCheck
 
 GENERATOR_ROLE: Final = "generator"

@@ -21,9 +21,10 @@ from caretbench.files import read_toml, sha256_text, validated
 from caretbench.languages import get_language
 from caretbench.models import ChatPrompt, Message, Sampling
 from caretbench.problem import Problem, Row
+from caretbench.suites.devbench.build.cell_languages import cell_languages, domains
 from caretbench.suites.devbench.build.construction.build_folder import ConstructionManifest, ConstructionOptions
 from caretbench.suites.devbench.built_instances import BuiltInstance, Mode, Scenario
-from caretbench.suites.devbench.cells.cell_tables import CellKind, cell_categories, cell_languages, domains, rules
+from caretbench.suites.devbench.cells.cell_tables import CellKind, cell_categories, rules
 from caretbench.suites.usage_weights import Weights, read_weights
 from caretbench.syntax.caret_boundary import CaretBoundary
 

@@ -13,9 +13,10 @@ from caretbench.extraction.policies import get_policy
 from caretbench.languages.node_kinds import NodeKinds, node_kinds
 from caretbench.metrics.text_overlap import content_words, dense_text
 from caretbench.problem import Caret, Problem
+from caretbench.suites.devbench.build.cell_languages import cell_languages
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView
 from caretbench.suites.devbench.build.instance_rules.rule_measures import RULE_MEASURES, documented_name
-from caretbench.suites.devbench.cells.cell_tables import CellCategory, Rules, cell_categories, cell_languages, rules
+from caretbench.suites.devbench.cells.cell_tables import CellCategory, Rules, cell_categories, rules
 from caretbench.suites.devbench.starter import DocumentationCheck, documentation_faults
 from caretbench.syntax.documentation import comments_between, documentation_of
 from caretbench.syntax.parser import encode, error_nodes, matches, text_of, walk

@@ -17,8 +17,8 @@ import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.metrics.text_overlap import bag_overlap
+from caretbench.suites.devbench.build.cell_languages import cell_languages
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView, filled_lines
-from caretbench.suites.devbench.cells.cell_tables import cell_languages
 from caretbench.syntax.documentation import documentation_of, documented_declarations
 from caretbench.syntax.parser import matches, text_of, upwards
 
