@@ -17,7 +17,7 @@ from caretbench.judging.criteria import CriterionProblems, get_criterion, proble
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.reports.judged.judged_scores import judged_scores
-from caretbench.reports.judged.judged_texts import JudgedRun, RatedText
+from caretbench.reports.judged.judged_texts import JudgedRun, RatedCompletion
 from caretbench.runs.judge import JudgingResult, JudgingSettings, NothingToJudgeError, judge_batch, judge_batches
 from caretbench.runs.judging.judge_requests import EMPTY_ANSWER
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
@@ -75,12 +75,12 @@ def judge(
     return judge_batches(folder, chosen, [(name, client)], settings, changed), client
 
 
-def rated(folder: RunFolder, text_of: TextOf = plain_answer) -> list[RatedText]:
+def rated(folder: RunFolder, text_of: TextOf = plain_answer) -> list[RatedCompletion]:
     run = JudgedRun.of_folder(folder, text_of)
     return [row for judged in run.texts for _, rows in run.model_rows(judged) for row in rows]
 
 
-def rows_of(folder: RunFolder) -> dict[tuple[str, str, int], RatedText]:
+def rows_of(folder: RunFolder) -> dict[tuple[str, str, int], RatedCompletion]:
     return {(row.problem_id, row.model, row.sample): row for row in rated(folder)}
 
 

@@ -14,8 +14,8 @@ from caretbench.build import load_builder
 from caretbench.cli import app
 from caretbench.download import PinnedFile, download_file
 from caretbench.files import DataError
-from caretbench.suites.simcopilot.build import pull as downloads
-from caretbench.suites.simcopilot.build.pull import HOST, RepositoryFile, pinned_files, pull
+from caretbench.suites.simcopilot.build import builder as downloads
+from caretbench.suites.simcopilot.build.builder import HOST, RepositoryFile, pinned_files, pull
 from caretbench.suites.simcopilot.released import spans
 from caretbench.suites.simcopilot.released.spans import RELEASE_REVISION, released_folder, released_tests
 

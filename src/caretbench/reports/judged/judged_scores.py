@@ -34,7 +34,7 @@ from caretbench.problem import Judgement, Problem
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.frame import baselines_in, model_titles
 from caretbench.reports.judged.decisions import KnownDecisions, judge_decisions, judged_controls, people_decisions
-from caretbench.reports.judged.judged_texts import JudgedRun, JudgedTexts, RatedText, mean_parts
+from caretbench.reports.judged.judged_texts import JudgedRun, JudgedTexts, RatedCompletion, mean_parts
 from caretbench.reports.judged.scores import (
     JudgedScores,
     JudgeHumanAgreement,
@@ -208,7 +208,7 @@ def _overall(instances: Instances, scores: Mapping[str, float], maximum: float) 
 
 
 def _parts(
-    instances: Instances, judged: JudgedTexts, rated: Sequence[RatedText]
+    instances: Instances, judged: JudgedTexts, rated: Sequence[RatedCompletion]
 ) -> Iterator[tuple[str, ReportedNumber]]:
     """Yield the means of the sub-scores: at carets over instances, of answers and statements over answers."""
     if judged.subject == "answer":
@@ -238,14 +238,7 @@ def _strata(
 
 
 def _trust(run: JudgedRun, judged: JudgedTexts, key: JudgeKey, title: str) -> JudgeTrust:
-    keys = {key} | {(key[0], after) for after in judged.second.get(key, ())}
-    # Both steps of a criterion about statements count; their criteria have other names.
-    names = {judged.criterion} if judged.subject == "caret" else None
-    rows = [
-        row
-        for row in run.judgements
-        if (row.judge, row.parameters) in keys and (names is None or row.criterion in names)
-    ]
+    rows, missing = _judgements(run, judged, key)
     texts, criterion = judged.judges.get(key, {}), known_criterion(judged.criterion)
     known = _known_decisions(run, judged, rows) if judged.form == "decision" else None
     rated, verdict = _calibrated(run, judged, key, known)
@@ -258,11 +251,7 @@ def _trust(run: JudgedRun, judged: JudgedTexts, key: JudgeKey, title: str) -> Ju
         judgements=len(rows),
         unreadable=sum(not row.values for row in rows),
         tried_again=sum(row.attempts > 1 for row in rows),
-        missing=sum(
-            count
-            for missed, count in run.missing.items()
-            if missed[:2] in keys and (names is None or missed[2] in names)
-        ),
+        missing=missing,
         cost=math.fsum(costs) if costs else None,
         consistency=consistency(texts, orders=criterion.order_count if criterion else 1)._asdict(),
         controls={name: control._asdict() for name, control in rated.controls.items()},
@@ -274,6 +263,18 @@ def _trust(run: JudgedRun, judged: JudgedTexts, key: JudgeKey, title: str) -> Ju
         reason=verdict.reason,
         decisions=None if known is None else judge_decisions(rows, known),
     )
+
+
+def _judgements(run: JudgedRun, judged: JudgedTexts, key: JudgeKey) -> tuple[list[Judgement], int]:
+    """Return a judge's judgements by a criterion, of both steps if it has two, and the number of missing ones."""
+    keys = {key} | {(key[0], after) for after in judged.second.get(key, ())}
+
+    def counts(judge: JudgeKey, criterion: str) -> bool:
+        # The second step of a criterion about statements has another name.
+        return judge in keys and (judged.subject == "answer" or criterion == judged.criterion)
+
+    rows = [row for row in run.judgements if counts((row.judge, row.parameters), row.criterion)]
+    return rows, sum(count for missed, count in run.missing.items() if counts(missed[:2], missed[2]))
 
 
 def _calibrated(

@@ -244,7 +244,7 @@ MissingCounts = Mapping[tuple[str, str, str], int]
 """Numbers of missing judgements by judge, parameters and criterion."""
 
 
-class RatedText(NamedTuple):
+class RatedCompletion(NamedTuple):
     """One completion under one criterion. ``value`` runs from 0 to the criterion's maximum.
 
     It is None if it is missing: such a row is in no mean, and lowers coverage. For criteria about hallucinations 1 is
@@ -361,11 +361,11 @@ class JudgedRun:
         problems = {problem.id: problem for problem in self.problems_of(judged.criterion)}
         yield from answer_texts(self.completions, problems, self.profile, self.text_of)
 
-    def rows(self, judged: JudgedTexts, judge: JudgeKey | None = None) -> Iterator[RatedText]:
+    def rows(self, judged: JudgedTexts, judge: JudgeKey | None = None) -> Iterator[RatedCompletion]:
         """Yield a row for every completion, with the value of a judge, or the mean of all judges."""
         for completion, _, answer in self.shown(judged):
             value = judged.value(judge, (completion.problem_id, answer))
-            yield RatedText(
+            yield RatedCompletion(
                 completion.problem_id,
                 completion.model,
                 completion.parameters,
@@ -379,7 +379,7 @@ class JudgedRun:
 
     def model_rows(
         self, judged: JudgedTexts, judge: JudgeKey | None = None
-    ) -> Iterator[tuple[tuple[str, str], list[RatedText]]]:
+    ) -> Iterator[tuple[tuple[str, str], list[RatedCompletion]]]:
         """Yield name and parameters of each model with its rows.
 
         A baseline is skipped if only some of its texts were judged (those that models gave too); at carets also a model

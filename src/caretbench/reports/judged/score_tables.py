@@ -50,17 +50,9 @@ MARK_NOTE = f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls."
 
 def judged_tables(judged: JudgedScores) -> Iterator[ReportTable]:
     """Yield the tables of one criterion in display order."""
-    # Language and category, or task and repository; crossed labels are drawn.
-    names = [name for name in dict.fromkeys(name for one in judged.columns for name in one.strata) if " / " not in name]
     if judged.columns:
         yield _parts_table(judged)
-    for name in names:
-        if judged.subject == "caret" or len(_values(judged.columns, name)) > 1:
-            yield _stratum_table(judged, judged.columns, name)
-    if judged.subject == "caret":
-        for judge in dict.fromkeys(column.judge for column in judged.by_judge):
-            columns = [column for column in judged.by_judge if column.judge == judge]
-            yield _stratum_table(judged, columns, "language", f", {judge} alone")
+    yield from _stratum_tables(judged)
     yield _judges_table(judged)
     if any(judge.consistency["texts"] for judge in judged.judges):
         yield _consistency_table(judged)
@@ -71,6 +63,16 @@ def judged_tables(judged: JudgedScores) -> Iterator[ReportTable]:
         yield _pairs_table(judged)
     if judged.people:
         yield _people_table(judged)
+
+
+def _stratum_tables(judged: JudgedScores) -> Iterator[ReportTable]:
+    """Yield the scores by each label: language and category, or task and repository; crossed labels are drawn."""
+    for name in dict.fromkeys(name for column in judged.columns for name in column.strata if " / " not in name):
+        if judged.subject == "caret" or len(_values(judged.columns, name)) > 1:
+            yield _stratum_table(judged, judged.columns, name)
+    for judge in dict.fromkeys(column.judge for column in judged.by_judge if judged.subject == "caret"):
+        columns = [column for column in judged.by_judge if column.judge == judge]
+        yield _stratum_table(judged, columns, "language", f", {judge} alone")
 
 
 def _title(judged: JudgedScores, subject: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.suites.devbench import released_problems
-from caretbench.suites.devbench.build import pull as downloads
+from caretbench.suites.devbench.build import builder as downloads
 from caretbench.suites.devbench.released_problems import released_folder
 
 TEXTS = {"benchmark/a.jsonl": b"one\n", "benchmark/b.jsonl": b"two\n"}
