@@ -37,7 +37,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
         lambda name, *_: SimpleNamespace(toolchain=lambda: Toolchain(language=name, available=True, version="1.0")),
     )
     ready = [BundleStatus(name="devbench/python", language="python", state="present", packages=2)]
-    monkeypatch.setattr(machine_checks.bundle_store, "bundle_status", lambda: ready)
+    monkeypatch.setattr(machine_checks.bundle_building, "bundle_status", lambda: ready)
     return monkeypatch
 
 
@@ -161,7 +161,7 @@ def test_bundle_that_is_absent_or_partial_has_its_line(machine: pytest.MonkeyPat
     partly = BundleStatus(
         name="b/cpp", language="cpp", state="partly", packages=9, detail="without libssl-dev", fix="sudo apt-get …"
     )
-    machine.setattr(machine_checks.bundle_store, "bundle_status", lambda: [absent, partly])
+    machine.setattr(machine_checks.bundle_building, "bundle_status", lambda: [absent, partly])
     assert (row("bundle a/java").ok, row("bundle a/java").fix) == (False, absent.fix)
     assert row("bundle b/cpp").detail == "partly, 9 packages, 0 MB, without libssl-dev"
 
