@@ -108,7 +108,7 @@ def test_an_agreeing_judge(tmp_path: Path) -> None:
     assert set(judge["controls"]) == {"reference", "false-claim", "other-reference"}
     for section in sections.values():
         assert section["validity"] == "not validated against people"
-    for title in ("Judged answers", "Calibration by controls", "Consistency over repeats", "Judges"):
+    for title in ("Judge scores", "Calibration by controls", "Consistency over repeats", "Judges"):
         assert f"{title}, {SCORES} (not validated against people)" in again.out
 
 
@@ -339,10 +339,14 @@ def test_the_report_of_a_scored_run_shows_what_judges_said(tmp_path: Path) -> No
     shown = CliRunner().invoke(cli.app, ["report", str(folder.path), "--format", "csv"])
     assert shown.exit_code == 0, shown.exception
     lines = list(csv.DictReader(io.StringIO(shown.stdout)))
-    values = {(line["scope"], line["metric"]): line["value"] for line in lines if line["metric"].startswith("efcb-")}
+    values = {
+        (f"{line['scope']} {line['labels']}".rstrip(), line["metric"]): line["value"]
+        for line in lines
+        if line["metric"].startswith("efcb-")
+    }
     assert float(values["all", f"{CLAIMS}:coverage"]) == 0.5
     assert float(values["controls", f"{CLAIMS}:recall"]) == 1.0
-    assert float(values["task reverse-qa", SCORES]) == pytest.approx(6.0)
+    assert float(values["task task=reverse-qa", f"{SCORES}:total"]) == pytest.approx(6.0)
     notes = {line["note"] for line in lines if line["metric"].startswith("efcb-")}
     assert all(note.startswith("not validated against people; ") for note in notes)
     assert any("too few controls (3; 33 are needed)" in note for note in notes)
