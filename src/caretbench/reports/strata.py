@@ -71,11 +71,11 @@ def headline_parts(problems: Iterable[Problem], stratification: Stratification) 
         held[tuple(problem.label(name) if name in problem.labels else "" for name in names)].add(problem.id)
     if len(held) < 2:
         return []
-    told = [place for place in range(len(names)) if len({values[place] for values in held}) > 1]
+    varying = [place for place in range(len(names)) if len({values[place] for values in held}) > 1]
     return [
         HeadlinePart(
-            {names[place]: values[place] for place in told if values[place]},
-            " ".join(words.get(values[place], values[place]) for place in told if values[place]),
+            {names[place]: values[place] for place in varying if values[place]},
+            " ".join(words.get(values[place], values[place]) for place in varying if values[place]),
             frozenset(held[values]),
         )
         for values in sorted(held)

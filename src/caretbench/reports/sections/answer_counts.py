@@ -76,20 +76,20 @@ def _requests_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
 
 
 def _tokens_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
-    told = [name for name in TOKENS if any(getattr(entry, name) is not None for entry in usage)]
-    if not told and all(entry.cost is None and entry.last_token is None for entry in usage):
+    reported = [name for name in TOKENS if any(getattr(entry, name) is not None for entry in usage)]
+    if not reported and all(entry.cost is None and entry.last_token is None for entry in usage):
         return None
     rows: list[FieldValues] = [
         (
             entry.title,
-            *(_count_field(getattr(entry, name)) for name in told),
+            *(_count_field(getattr(entry, name)) for name in reported),
             _cost_field(entry),
             _seconds_field(entry.first_token),
             _seconds_field(entry.last_token),
         )
         for entry in usage
     ]
-    heads = ("Model", *(TOKENS[name] for name in told), "Cost ($)", "First token (s)", "Last token (s)")
+    heads = ("Model", *(TOKENS[name] for name in reported), "Cost ($)", "First token (s)", "Last token (s)")
     caption = "Latency: median and 95th percentile (p95) over requests. Tokens of a shared request count once."
     return table_of("Tokens, cost and latency", heads, rows, caption)
 
