@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -372,3 +374,45 @@ def test_the_drawn_descriptors_never_meet_the_launchers_own(monkeypatch: pytest.
     finally:
         for descriptor in held:
             os.close(descriptor)
+
+
+# 37: F_OFD_SETLK, a lock that the next close of the file does not end.
+HOLDS = """
+import fcntl, os, struct, time
+open_files = [open(path, 'a+' if path.startswith('/tmp') else 'r') for path in (os.__file__, '/tmp/own')]
+for each in open_files: fcntl.flock(each, fcntl.LOCK_EX)
+fcntl.fcntl(open_files[0], 37, struct.pack('hhqqi', fcntl.F_RDLCK, 0, 0, 0, 0))
+print('holds', flush=True)
+for _ in range(60): open(os.__file__).close(); open('/tmp/own').close(); time.sleep(.05)
+"""
+SEEKS = """
+import ctypes, fcntl, os, struct, time
+library, seen = ctypes.CDLL(None), set()
+paths = {'shared': os.__file__, 'own': '/tmp/own'}
+open('/tmp/own', 'w').close()
+files = {name: open(path) for name, path in paths.items()}
+watch = {name: library.inotify_init1(os.O_NONBLOCK) for name in paths}
+for name, path in paths.items(): assert library.inotify_add_watch(watch[name], path.encode(), 0x20) >= 0
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    for name, file in files.items():
+        try: fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB); fcntl.flock(file, fcntl.LOCK_UN)
+        except OSError: seen.add(f'lock of {name}')
+        asked = fcntl.fcntl(file, fcntl.F_GETLK, struct.pack('hhqqi', fcntl.F_WRLCK, 0, 0, 0, 0))
+        if struct.unpack('hhqqi', asked)[0] != fcntl.F_UNLCK: seen.add(f'record of {name}')
+        try: seen.add(f'event of {name}' if os.read(watch[name], 4096) else '')
+        except OSError: pass
+    time.sleep(.05)
+print(sorted(seen))
+"""
+
+
+def test_programs_at_a_time_find_each_other_by_files_that_all_read_and_by_no_other(box: Sandbox) -> None:
+    """What the page says of locks and watches: a bit passes by a shared file, which no program's own folder has."""
+    with ThreadPoolExecutor(2) as both:
+        holds, seeks = both.map(lambda program: run(box, program), (HOLDS, SEEKS))
+    assert (holds.ok, seeks.ok) == (True, True), (holds.stderr.text, seeks.stderr.text)
+    found = {*ast.literal_eval(seeks.stdout.text)}
+    assert found == {"lock of shared", "record of shared", "event of shared"}
+    page = (Path(__file__).parents[2] / "docs/explanation/sandbox.md").read_text("utf-8")
+    assert "Programs find each other by `flock`, record locks and inotify on files that all read" in page
