@@ -103,6 +103,15 @@ def test_directives_that_nothing_closes_are_searched_once() -> None:
         assert cpu_seconds(POLICIES["block"], caret, unit * 9000) < 2, language
 
 
+def test_headers_that_nothing_closes_are_parsed_a_few_times() -> None:
+    for header in ("A() {\n", "void f() {\n", "@A int f() {\n", "int f(int x) {\n"):
+        for name in ("syntax", "block"):
+            assert cpu_seconds(POLICIES[name], CARETS["java"], header * 4000) < 2, (header, name)
+    # The longest beginning that parses: `A` becomes a constructor, which the suffix closes.
+    first = "result += items[0];\n  }\n  A() {\n"
+    assert POLICIES["syntax"].apply(first + "A() {\n" * 4000, CARETS["java"]).text.strip() == first.strip()
+
+
 def test_the_limit_is_on_the_text_without_reasoning() -> None:
     caret, answer = CARETS["python"], "result += item\n"
     thought = f"<think>{'why? ' * 60_000}</think>\n"
