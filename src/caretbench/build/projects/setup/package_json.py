@@ -7,7 +7,7 @@ import posixpath
 import re
 import shlex
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -59,6 +59,14 @@ class PackageScript(NamedTuple):
     prepare: str = ""
 
 
+class _Step(NamedTuple):
+    """A command of a script, the programs that it starts, and whether it tests."""
+
+    command: RunnerCommand
+    programs: tuple[str, ...]
+    is_test: bool
+
+
 class _Called(NamedTuple):
     """Scripts that a part starts, and arguments that they get."""
 
@@ -96,34 +104,36 @@ def _script(
     if name not in known or _NOT_WRITTEN.search(known[name]):
         return None
     before = _parts(f"pre{name}", known, ()) if f"pre{name}" in known else []
-    parts = _first_tests([part for part in [*before, *_parts(name, known, ())] if part])
+    parts = _first_tests(list(filter(None, [*before, *_parts(name, known, ())])))
     versions = dict(listed_texts(package, "devDependencies"))
-    commands: list[RunnerCommand] = []
-    programs: list[str] = []
-    runners = 0
+    steps: list[_Step] = []
     for part in parts:
         called = _RUNS_MEMBERS.match(part)
         if called is None:
-            commands.append(runner_command(part, versions, report=report))
-            programs += _programs(part, known, ())
-            runners += runner_name(part) is not None
-            continue
-        for folder, member in members.items():
-            inner = _script(member, called["name"], {}, report=report)
-            if inner is not None:
-                line = f"(cd {shlex.quote(folder)} && {inner.line})"
-                commands.append(RunnerCommand(line, f"{folder}/{inner.junit[0]}" if len(inner.junit) == 1 else None))
-                programs += inner.programs
-                runners += 1
-    if not commands:
+            command = runner_command(part, versions, report=report)
+            steps.append(_Step(command, tuple(_programs(part, known, ())), runner_name(part) is not None))
+        else:
+            steps += _member_steps(members, called["name"], report=report)
+    if not steps:
         return None
-    reports = tuple(command.report for command in commands if command.report)
-    if report and len(set(reports)) != runners:
+    reports = tuple(step.command.report for step in steps if step.command.report)
+    if report and len(set(reports)) != sum(step.is_test for step in steps):
         # One of several runners writes no report of its own: the last words of all are counted.
         return _script(package, name, members, report=False)
-    line = SEARCH_PATH + " && ".join(command.line for command in commands)
+    line = SEARCH_PATH + " && ".join(step.command.line for step in steps)
+    programs = dict.fromkeys(program for step in steps for program in step.programs)
     prepare = _filling(runner_command(part, versions, report=False) for part in parts)
-    return PackageScript(line, tuple(dict.fromkeys(programs)), reports, prepare)
+    return PackageScript(line, tuple(programs), reports, prepare)
+
+
+def _member_steps(members: Mapping[str, Mapping[str, object]], name: str, *, report: bool) -> Iterator[_Step]:
+    """Yield a step for each package of a workspace that has this script, in its folder."""
+    for folder, member in members.items():
+        script = _script(member, name, {}, report=report)
+        if script is not None:
+            written = f"{folder}/{script.junit[0]}" if len(script.junit) == 1 else None
+            line = f"(cd {shlex.quote(folder)} && {script.line})"
+            yield _Step(RunnerCommand(line, written), script.programs, is_test=True)
 
 
 def _without_coverage(script: str) -> str:
@@ -311,15 +321,20 @@ def install_command(snapshot: Snapshot, excluded: Collection[str] = (), *, unnee
         return None
     steps = [f"npm pkg delete {shlex.join(deleted)}"] if deleted else []
     steps += [f"npm pkg set {shlex.join(changed)}"] if changed else []
-    if members and "workspaces" not in read_package_json(snapshot):
-        steps.append(f"npm pkg set {shlex.join(f'workspaces[]={PurePosixPath(one).parent}' for one in members)}")
-    foreign_members = [one for one in members if _FOREIGN.search(snapshot.read(one))]
-    if foreign_members:
-        steps.append(f"sed -i -E {shlex.quote(_AS_NPM)} {shlex.join(foreign_members)}")
+    steps += _workspace_steps(snapshot, members)
     if not steps:
         return _FETCH
-    kept_files = shlex.join([PACKAGE_JSON, *foreign_members])
-    return " && ".join([f"tar cf /tmp/kept.tar {kept_files}", *steps, _FETCH, "tar xf /tmp/kept.tar"])
+    files = shlex.join([PACKAGE_JSON, *members])
+    return " && ".join([f"tar cf /tmp/kept.tar {files}", *steps, _FETCH, "tar xf /tmp/kept.tar"])
+
+
+def _workspace_steps(snapshot: Snapshot, members: Sequence[str]) -> Iterator[str]:
+    """Yield the commands that make a workspace of pnpm or yarn one that npm understands."""
+    if members and "workspaces" not in read_package_json(snapshot):
+        yield f"npm pkg set {shlex.join(f'workspaces[]={PurePosixPath(one).parent}' for one in members)}"
+    foreign = [one for one in members if _FOREIGN.search(snapshot.read(one))]
+    if foreign:
+        yield f"sed -i -E {shlex.quote(_AS_NPM)} {shlex.join(foreign)}"
 
 
 def _members(snapshot: Snapshot) -> list[str]:
