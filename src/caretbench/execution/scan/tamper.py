@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from pydantic import Field, field_validator
 
+from caretbench.files import read_packaged_toml
 from caretbench.languages import languages
 from caretbench.languages.table_reader import LanguageTable, read_table
 
@@ -92,6 +93,18 @@ class TamperTable(LanguageTable):
     """Pattern of other bindings of a name, also inside functions."""
 
 
+class _CommonPattern(TamperPattern):
+    """Pattern of several languages."""
+
+    languages: frozenset[str]
+
+
+@cache
+def _common_patterns() -> tuple[_CommonPattern, ...]:
+    rows = read_packaged_toml("caretbench.languages", "tamper.toml")["patterns"]
+    return tuple(_CommonPattern.model_validate(row) for row in rows)
+
+
 @cache
 def tamper_table(language: str) -> TamperTable | None:
     """Return the table of a language; None where it has none."""
@@ -101,9 +114,9 @@ def tamper_table(language: str) -> TamperTable | None:
 @cache
 def _scans(language: str) -> tuple[_Scan, ...]:
     table = tamper_table(language)
-    return tuple(
-        _Scan(f"tamper:{entry.name}", re.compile(entry.pattern)) for entry in (table.patterns if table else ())
-    )
+    common = (entry for entry in _common_patterns() if language in entry.languages)
+    entries = (*(table.patterns if table else ()), *common)
+    return tuple(_Scan(f"tamper:{entry.name}", re.compile(entry.pattern)) for entry in entries)
 
 
 @lru_cache(maxsize=4096)
