@@ -96,7 +96,7 @@ def numbers(verb: LoadedRun, folder: str) -> dict[str, float]:
 def test_it_is_listed_and_shown(verb: LoadedRun) -> None:
     assert re.search(r"^toy +whether a model can add$", verb("list").stdout, re.MULTILINE)
     assert "3 of 3 problems" in verb("list", "toy").stdout
-    assert json.loads(verb("list", "toy", "--statistics", "--json").stdout)["all"]["prefix_lines"] == 1.0
+    assert json.loads(verb("list", "toy", "--statistics", "--json").stdout)["all"]["prefix_lines"] == 2.0
     assert "The sum of 1 and 2." in verb("show", "toy", "python/1-2").stdout
 
 
