@@ -98,6 +98,14 @@ class _CommonPattern(TamperPattern):
 
     languages: frozenset[str]
 
+    @field_validator("languages")
+    @classmethod
+    def _are_known(cls, value: frozenset[str]) -> frozenset[str]:
+        # One with a misspelled name would silently lack the pattern.
+        if unknown := value - {*languages()}:
+            raise ValueError(f"no such language: {', '.join(sorted(unknown))}")
+        return value
+
 
 @cache
 def _common_patterns() -> tuple[_CommonPattern, ...]:
