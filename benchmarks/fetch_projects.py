@@ -17,12 +17,13 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from caretbench.build.projects.toml_files import settings_toml
 from caretbench.build.sources.fetching.project_folders import fetch_commit, write_commit
 from caretbench.build.sources.fetching.unpacking import SourceLimits, SourceUsage, unpack_archive
 from caretbench.download import PinnedFile, download_file, is_complete
 from caretbench.errors import DataError
 from caretbench.file_locks import temporary_folder
-from caretbench.projects.settings import SETTINGS_FILE, CheckSettings, ProjectSettings, settings_toml
+from caretbench.projects.settings import SETTINGS_FILE, CheckSettings, ProjectSettings
 
 TABLE = Path(__file__).with_name("projects.toml")
 ARCHIVES = ".archives"

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from caretbench.metrics.intervals import Floats
-from caretbench.metrics.paired import Comparison, with_holm
-from caretbench.people.study_statistics.contrasts import log_odds_contrast, on_both_scales, part_contrast
+from caretbench.metrics.paired import Comparison
+from caretbench.people.study_statistics.contrasts import log_odds_contrast, on_both_scales, part_contrast, with_holm
 
 LEVELS = {"C++": -2.06, "C#": -1.69, "Java": -1.67, "JavaScript": -1.16, "Python": -0.25, "TypeScript": -0.28}
 """Mean difficulty of the problems of a language, in log odds."""

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caretbench.metrics.intervals import ResamplingUnits, units_of
-from caretbench.metrics.paired import family_p_values, holm
+from caretbench.metrics.paired import family_p_values
+from caretbench.people.study_statistics.contrasts import holm
 
 
 class Setting(NamedTuple):

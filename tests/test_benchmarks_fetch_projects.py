@@ -10,11 +10,12 @@ from types import ModuleType
 import pytest
 from pydantic import ValidationError
 
+from caretbench.build.projects.language_tables import project_tables
+from caretbench.build.projects.toml_files import settings_toml
 from caretbench.errors import DataError
 from caretbench.execution.bundles.bundle_model import bundle_specs
 from caretbench.files import sha256_file
-from caretbench.projects.language_tables import project_tables
-from caretbench.projects.settings import SETTINGS_FILE, read_settings, settings_toml
+from caretbench.projects.settings import SETTINGS_FILE, read_settings
 from tests.support.git_repository import git
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "fetch_projects.py"

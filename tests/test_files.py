@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, ValidationError
 
+from caretbench.build.projects.toml_files import toml_text
 from caretbench.file_locks import OpenFile, lock_file
 from caretbench.files import (
     DataError,
@@ -24,7 +25,6 @@ from caretbench.files import (
     read_toml,
     row_to_json,
     sha256_text,
-    toml_text,
     validated,
     write_atomically,
     write_document,

@@ -34,7 +34,6 @@ from caretbench.file_locks import lock_file
 ANOTHER_CACHE: Final = "choose another cache (CARETBENCH_CACHE=/another/folder)"
 """Remedy where :func:`cache_folder` cannot be written."""
 
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _PARTIAL: Final = ".partial-"
 """Start of the names of temporary files, beside the files that they replace."""
 
@@ -84,26 +83,6 @@ def read_toml(path: Traversable | Path) -> dict[str, Any]:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{path}: not TOML ({error})") from None
-
-
-def toml_text(table: Mapping[str, object]) -> str:
-    """Return a table as TOML, a line for each key; the tables in it are inline."""
-    return "\n".join(f"{_toml_key(name)} = {_toml_value(value)}" for name, value in table.items())
-
-
-def _toml_key(name: str) -> str:
-    return name if re.fullmatch(r"[\w-]+", name, re.ASCII) else _toml_value(name)
-
-
-def _toml_value(value: object) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml_value, value))}]"
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_toml_value(name)} = {_toml_value(each)}" for name, each in value.items()) + " }"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-        return '"' + _CONTROL.sub(lambda control: f"\\u{ord(control[0]):04x}", escaped) + '"'
-    return str(value).lower()
 
 
 def sha256_text(*parts: str) -> str:

@@ -15,16 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.bundles import bundle_building, bundle_model, bundle_store, pip
+from caretbench.execution.bundles import bundle_building, bundle_model, bundle_store, ecosystem, pip
 from caretbench.execution.bundles.bundle_model import BundleError, BundleSpec, LinkRule, load_spec
-from caretbench.execution.bundles.ecosystem import (
-    apt_line,
-    debian_versions,
-    maven_project_file,
-    package_json,
-    split_package_version,
-)
-from caretbench.execution.bundles.pip import locked_packages, normalised_name, sandbox_python
+from caretbench.execution.bundles.bundle_store import debian_versions, sandbox_python
+from caretbench.execution.bundles.ecosystem import apt_line, maven_project_file, package_json, split_package_version
+from caretbench.execution.bundles.pip import locked_packages, normalised_name
 
 SPECS = bundle_model.bundle_specs()
 
@@ -213,7 +208,7 @@ def test_without_uv_and_pip_the_line_that_brings_one_is_said(
 
 
 def test_interpreter_that_is_too_old_is_named(wheel_spec: BundleSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pip, "_version", lambda _python: (3, 9))
+    monkeypatch.setattr(pip, "python_version", lambda _python: (3, 9))
     with pytest.raises(BundleError, match=r"3\.11 or later, and programs run with .*python3"):
         bundle_building.build_bundle(wheel_spec)
 
@@ -380,9 +375,9 @@ def test_partial_bundle_is_built_again_once_the_package_is_there(
     specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = write_spec(specs_folder, "debian", "cpp", ["base-files", "libc6"])
-    debian = bundle_store.ECOSYSTEMS["debian"]
     with monkeypatch.context() as patch:
-        patch.setattr(type(debian), "missing", lambda _self, _spec: ("libc6",))
+        for module in (bundle_store, ecosystem):
+            patch.setattr(module, "absent_packages", lambda names: tuple(name for name in names if name == "libc6"))
         assert bundle_building.build_bundle(spec, system_packages="never").missing == ("libc6",)
     assert bundle_building.build_bundle(spec).missing == ()
     assert next(row.state for row in bundle_building.bundle_status() if row.name == spec.name) == "present"
@@ -466,7 +461,7 @@ def test_optional_system_packages_are_no_part_of_a_pip_bundle(specs_folder: Path
         for optional in ({}, {"optional": ["extra"]})
     )
     assert bundle_store.bundle_key(plain) == bundle_store.bundle_key(more)
-    assert bundle_store.ECOSYSTEMS["pip"].missing_optional(more) == ("extra",)
+    assert bundle_building.ECOSYSTEMS["pip"].missing_optional(more) == ("extra",)
     debian = [write_spec(specs_folder, "debian", "cpp", ["needed"], optional=names) for names in ([], ["extra"])]
     assert bundle_store.bundle_key(debian[0]) != bundle_store.bundle_key(debian[1])
 

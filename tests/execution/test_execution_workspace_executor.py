@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.projects.build_steps import BoundedExecutor
 from caretbench.errors import DataError
 from caretbench.execution.bundles.bundle_model import Bundle
 from caretbench.execution.cache.cache_keys import folder_fingerprint
@@ -24,7 +25,6 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import (
-    BoundedExecutor,
     WorkspaceExecutor,
     WorkspaceRequestKind,
     limits_from_cpu_time,

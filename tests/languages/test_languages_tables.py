@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from caretbench.build.projects.language_tables import ProjectTable, language_commands, project_tables
 from caretbench.build.validation.mutation_target import MutationTable
 from caretbench.execution.scan.tamper import TamperTable
 from caretbench.execution.toolchain_tables import ToolchainTable, toolchain_tables
@@ -16,7 +17,6 @@ from caretbench.languages import Language, get_language, languages
 from caretbench.languages.node_kinds import NodeKinds, folder_node_kinds, node_kinds
 from caretbench.languages.table_reader import LanguageTable, language_file, language_folders, read_table
 from caretbench.metrics.error_kinds.outcome_kinds import ErrorTable
-from caretbench.projects.language_tables import ProjectTable, language_commands, project_tables
 from caretbench.prompts.templating import WorkedExample
 from caretbench.suites.c3bench.scale.statements import StatementTable
 from caretbench.syntax.names.file_symbols import ScopingRules

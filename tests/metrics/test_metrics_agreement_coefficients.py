@@ -13,14 +13,11 @@ from caretbench.metrics.agreement import (
     ItemStatistic,
     alpha_of_people,
     alpha_statistic,
-    cohen_statistic,
-    equal_share,
-    fleiss_kappa,
-    fleiss_statistic,
     item_estimate,
     krippendorff_alpha,
 )
 from caretbench.metrics.intervals import Floats
+from caretbench.metrics.kappa import cohen_statistic, equal_share, fleiss_kappa, fleiss_statistic
 
 
 def test_krippendorffs_own_example() -> None:

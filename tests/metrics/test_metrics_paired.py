@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from caretbench.metrics.intervals import units_of, wilson
-from caretbench.metrics.paired import Pair, compare, compare_family, family_p_values, holm, mcnemar_exact, with_holm
+from caretbench.metrics.paired import Pair, compare, compare_family, family_p_values, mcnemar_exact
+from caretbench.people.study_statistics.contrasts import holm, with_holm
 
 PROBABILITIES = st.lists(st.floats(0, 1), max_size=12)
 

@@ -6,11 +6,12 @@ import shutil
 import pytest
 
 from caretbench.build.projects.project_check import check_project
+from caretbench.build.projects.setup.package_json import runner_command
 from caretbench.build.projects.test_outcomes import failing_names, unknown_tests, with_all_failures
 from caretbench.execution.execution_types import CapturedOutput, Status
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
-from caretbench.projects.runner_options import SEARCH_PATH, runner_command, with_excluded_tests, without_tests
+from caretbench.projects.runner_options import SEARCH_PATH, with_excluded_tests, without_tests
 from tests.support.project_files import open_folder
 
 SHELL = ("/bin/sh", "-c")

@@ -10,19 +10,18 @@ import pytest
 
 from caretbench.problem import Completion, Latency
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.head.head_texts import (
-    WIDTH,
-    cost_text,
-    findings,
-    head_sentences,
-    interval_drawing,
-    part_sentences,
-    ranking_table,
-)
+from caretbench.reports.head.head_texts import cost_text, findings, head_sentences, part_sentences
 from caretbench.reports.head.head_values import HeadPart, ReportHead
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.page_parts import page_head
-from caretbench.reports.output.text_output import print_summary, print_tables, to_markdown
+from caretbench.reports.output.text_output import (
+    WIDTH,
+    interval_drawing,
+    print_summary,
+    print_tables,
+    ranking_table,
+    to_markdown,
+)
 from caretbench.reports.results.paired_models import ComparisonRow, pair_sentences
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.rates import main_table

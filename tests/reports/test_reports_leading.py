@@ -9,9 +9,9 @@ from caretbench.people.strengths.report_sections import whole_summary
 from caretbench.problem import Completion, Problem
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import LoadedRun, build_frame
-from caretbench.reports.head.head_texts import findings, ranking_table
+from caretbench.reports.head.head_texts import findings
 from caretbench.reports.output.page_parts import page_head
-from caretbench.reports.output.text_output import summary_tables, to_csv
+from caretbench.reports.output.text_output import ranking_table, summary_tables, to_csv
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.problem_lists import leading_problems
 from caretbench.reports.results.strengths import ModelStrengths

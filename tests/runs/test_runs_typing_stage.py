@@ -12,12 +12,13 @@ from caretbench.metrics.typing_sessions import Trigger, TypedText, replay
 from caretbench.models import FillPrompt, ModelRequest, TextPrompt
 from caretbench.problem import Problem, Usage
 from caretbench.prompts.registry import FillStrategy, LeftToRightStrategy
+from caretbench.runs.forecast import typing_forecast
 from caretbench.runs.generate import GenerationStage, ModelUnderTest, stored_cost
 from caretbench.runs.plans.config import RunConfig
 from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.run_folder import RunFolder
-from caretbench.runs.typing_stage import TypingStage, typed_answers, typing_forecast
+from caretbench.runs.typing_stage import TypingStage, typed_answers
 from tests.support.fakes import FakeClient, Reply
 from tests.support.scripted_models import ScriptedModel, answer_at, human_problems, unknown_tokens
 

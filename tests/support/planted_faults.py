@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from caretbench.languages import get_language
-from caretbench.syntax.analysis_types import Block, SpanIndex
-from caretbench.syntax.blocks import find_blocks, statement_lists
+from caretbench.syntax.analysis_types import SpanIndex
+from caretbench.syntax.blocks import Block, find_blocks, statement_lists
 from caretbench.syntax.parser import is_well_formed, parse
 from caretbench.syntax.source import SourceFile
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from caretbench.build.package_index.index_policy import IndexHost, IndexPolicy
-from caretbench.execution.bundles.pip import sandbox_python
+from caretbench.execution.bundles.bundle_store import sandbox_python
 
 
 def require_pip() -> None:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.syntax import Block, SourceFile
+from caretbench.syntax import SourceFile
 from caretbench.syntax.analysis import FileAnalysis, analyse
+from caretbench.syntax.blocks import Block
 
 PYTHON = '''class A:
     """What it is."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.syntax import Reference, SourceFile
+from caretbench.syntax import SourceFile
 from caretbench.syntax.analysis import analyse
+from caretbench.syntax.names.references import Reference
 
 JAVA = """import java.util.List;
 class A extends Base {

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from caretbench.syntax.analysis_types import BlockKind
+from caretbench.syntax.blocks import BlockKind
 from caretbench.syntax.names.file_symbols import scoping_rules_of
 from caretbench.syntax.names.node_roles import NODE_MARKS, PARENT_ROLES
 from caretbench.syntax.parser import query_text

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.syntax import Reference, SourceFile
+from caretbench.syntax import SourceFile
 from caretbench.syntax.analysis import analyse
+from caretbench.syntax.names.references import Reference
 
 LOOP = "def f():\n r=0\n for i in range(3):\n  r+=i\n return r\n"
 AGAIN = "def f(x):\n y=x\n y=y+1\n return y\n"

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from caretbench.cli.common import print_json, print_line, print_note, print_table
 
 if TYPE_CHECKING:
-    from caretbench.runs.forecast import JudgeForecast, ModelForecast, RunForecast
+    from caretbench.runs.forecast import JudgeForecast, ModelForecast, RunForecast, TypingForecast
     from caretbench.runs.plans.plan import ResolvedRun
-    from caretbench.runs.typing_stage import TypingForecast
 
 
 def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -> None:

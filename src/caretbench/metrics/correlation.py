@@ -128,15 +128,3 @@ def _weighted_pearson(weights: Floats, first: Floats, second: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         coefficients: Floats = np.where(spread > 1e-12 * scale, (weights * ours * theirs).sum(axis=1) / spread, np.nan)
     return coefficients
-
-
-def spearman_interval(coefficient: float, n: int) -> tuple[float, float] | None:
-    """Return the 95 % interval of Spearman's correlation of ``n`` pairs; None with fewer than five, or at its ends.
-
-    Source: Bonett and Wright, "Sample size requirements for estimating Pearson, Kendall and Spearman correlations"
-    (2000).
-    """
-    if n < 5 or abs(coefficient) >= 1.0:
-        return None
-    half = 1.959964 * math.sqrt((1 + coefficient**2 / 2) / (n - 3))
-    return math.tanh(math.atanh(coefficient) - half), math.tanh(math.atanh(coefficient) + half)

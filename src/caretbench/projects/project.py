@@ -16,7 +16,7 @@ from typing import Final
 
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import IGNORED, Snapshot, SnapshotStore
-from caretbench.projects.language_tables import project_tables
+from caretbench.languages import languages
 from caretbench.projects.settings import SETTINGS_FILE, project_rules
 from caretbench.syntax import ProjectScopes, SourceFile, is_test_path, language_of, read_scopes
 
@@ -153,16 +153,6 @@ def _matches(path: str, name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(place, pattern) for place, pattern in places)
 
 
-def project_languages(project: StoredProject) -> tuple[str, ...]:
-    """Return the languages of a project that can be mined, by falling number of files."""
-    counts = dict.fromkeys(project_tables(), 0)
-    for path in project.files:
-        name = language_of(path)
-        if name in counts and place_fault(path) is None:
-            counts[name] += 1
-    return tuple(name for name in sorted(counts, key=lambda name: -counts[name]) if counts[name])
-
-
 def line_count(source: SourceFile) -> int:
     """Return the number of lines of a file; text after the last line feed is a line."""
     return len(source.line_starts) - (source.line_starts[-1] == len(source.data))
@@ -249,4 +239,4 @@ def _scopes(folder: Path, identity: str, max_lines: int | None = None) -> Projec
     snapshot = SnapshotStore(folder).get(identity)
     files = frozenset(path for path, entry in snapshot.entries.items() if entry.kind == "file")
     project = StoredProject(snapshot, files)
-    return read_scopes(project_sources(project, project_languages(project), max_lines=max_lines)[0])
+    return read_scopes(project_sources(project, languages(), max_lines=max_lines)[0])

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import Final, NamedTuple
+from typing import Final
 
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.project_tools import JAVA_EXCLUDED, runs_java_tests
@@ -104,7 +103,7 @@ def _text(module: str) -> bytes:
 
 
 _ASSIGNS = re.compile(r"\w+=")
-_SHELL_JOINS = re.compile(r"[|;<>]")
+SHELL_JOINS = re.compile(r"[|;<>]")
 SEARCH_PATH: Final = 'export PATH="$PWD/node_modules/.bin:$PATH"; '
 """Beginning of a script's command: programs of installed packages are found."""
 AND: Final = re.compile(r"\s*&&\s*")
@@ -193,48 +192,14 @@ def _known_name(words: Sequence[str]) -> str | None:
     return name if name in script_rules().runners else None
 
 
-class RunnerCommand(NamedTuple):
-    """A command with the options of its runner, the report that it writes, and the folder that keeps its cache."""
-
-    line: str
-    report: str | None
-    cache: str | None = None
-
-
-def runner_command(part: str, required_versions: Mapping[str, str], *, report: bool = True) -> RunnerCommand:
-    """Return a command with the options of its runner, without options that would conflict with them.
-
-    ``required_versions`` are versions of packages, by name. Without ``report`` the runner writes no report.
-    """
-    name = runner_name(part)
-    part = re.sub(script_rules().tap_printers, "", part) if name else part
-    if name is None or _SHELL_JOINS.search(part):
-        return RunnerCommand(part, None)
-    runner = script_rules().runners[name]
-    version = _version(required_versions.get(name, ""))
-    before = sorted(runner.options_before_version.items())
-    options = next((text for below, text in before if version < below), runner.options)
-    for pattern in runner.dropped:
-        part = re.sub(rf"(?<=\s){pattern}(?=\s|$)\s*", "", part).rstrip()
-    report = report and bool(runner.report)
-    text = " ".join(filter(None, (options, runner.bail, runner.cache, runner.report if report else "")))
-    cache = runner.cache.partition("=")[2] or None
-    return RunnerCommand(_with_options(name, part, text), runner.report_file if report else None, cache)
-
-
-def _with_options(name: str, part: str, options: str) -> str:
+def add_runner_options(name: str, part: str, options: str) -> str:
+    """Return a part of a command with options of its runner, before what belongs to a file or script."""
     if not options:
         return part
     if name == "node":  # arguments after a file belong to the file
         return re.sub(r"(?<=\s)--test(?=\s|$)", lambda _: f"--test {options}", part, count=1)
     before, separator, after = part.partition(" -- ")
     return f"{before} {options}{separator}{after}"
-
-
-def _version(required: str) -> int:
-    """Return the first number of a required version; ``sys.maxsize`` if unknown."""
-    number = re.search(r"\d+", required)
-    return int(number[0]) if number else sys.maxsize
 
 
 def without_named_tests(line: str, names: Sequence[str]) -> str | None:
@@ -259,7 +224,7 @@ def with_test_files(command: Sequence[str], files: Sequence[str], every: Sequenc
 
 def _with_files(part: str, files: Sequence[str], every: Sequence[str]) -> str | None:
     name = runner_name(part)
-    if name is None or not script_rules().runners[name].takes_files or _SHELL_JOINS.search(part):
+    if name is None or not script_rules().runners[name].takes_files or SHELL_JOINS.search(part):
         return None
     words = [""]
     for word in part.split():
@@ -286,11 +251,11 @@ def change_parts(line: str, change: Callable[[str], str | None]) -> str | None:
 def _without_tests(part: str, names: Sequence[str]) -> str | None:
     name = runner_name(part)
     runner = script_rules().runners[name] if name else None
-    if runner is None or name is None or _SHELL_JOINS.search(part):
+    if runner is None or name is None or SHELL_JOINS.search(part):
         return None
     if runner.without_each:
         options = " ".join(runner.without_each.replace("{name}", _wildcards(one)) for one in names)
-        return None if len(options) > _MAX_PATTERN else _with_options(name, part, options)
+        return None if len(options) > _MAX_PATTERN else add_runner_options(name, part, options)
     option = re.match(r"-+[\w-]+", runner.without)
     if option is None or re.search(rf"\s{option[0]}(?=[\s=])", part):
         return None
@@ -301,7 +266,7 @@ def _without_tests(part: str, names: Sequence[str]) -> str | None:
     if not all(patterns):
         return None
     text = runner.without.replace("{pattern}", "|".join(dict.fromkeys(patterns)))
-    return None if len(text) > _MAX_PATTERN else _with_options(name, part, text)
+    return None if len(text) > _MAX_PATTERN else add_runner_options(name, part, text)
 
 
 def _with_suites(names: Iterable[str]) -> list[str]:

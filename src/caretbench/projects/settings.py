@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from pydantic import Field, JsonValue
 
-from caretbench.files import read_packaged_toml, read_toml, toml_text, validated
+from caretbench.files import read_packaged_toml, read_toml, validated
 from caretbench.problem import Provenance, Row
 
 
@@ -113,11 +113,3 @@ def read_settings(root: Path) -> ProjectSettings:
     """
     path = root / SETTINGS_FILE
     return validated(ProjectSettings, read_toml(path), path) if path.exists() else ProjectSettings()
-
-
-def settings_toml(settings: ProjectSettings) -> str:
-    """Return settings as TOML, without what has its default."""
-    values = settings.model_dump(mode="json", exclude_defaults=True)
-    checks = values.pop("checks", [])
-    blocks = [toml_text(values), *(f"[[checks]]\n{toml_text(check)}" for check in checks)]
-    return "\n\n".join(blocks) + "\n"

@@ -8,16 +8,14 @@ the caret itself is that of the generation stage. Rows in ``completions.jsonl`` 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
-from typing import NamedTuple
 
 from caretbench.extraction.policies import get_policy
 from caretbench.metrics.typing_sessions import Trigger, TypedText
 from caretbench.problem import Caret, Completion, Problem, place_key
 from caretbench.prompts.strategy import UnpromptableError
-from caretbench.runs.generate import TYPED_TOKENS, CompletionRequests, GenerationStage, ModelUnderTest, prompt_text
+from caretbench.runs.generate import CompletionRequests, GenerationStage, ModelUnderTest
 from caretbench.runs.request_stage import PendingRequest, RequestStage
 from caretbench.runs.run_folder import RunFolder
 
@@ -117,71 +115,3 @@ def _pending(
     except UnpromptableError as error:
         return PendingRequest(identity, problem, (0,), None, str(error), at)
     return PendingRequest(identity, problem, (0,), prompt, at=at)
-
-
-@dataclass(frozen=True)
-class TypingForecast:
-    """Requests to come behind typed text for one model on one suite: number, prompt tokens, US dollars, seconds.
-
-    ``bound`` is ``at least`` for a model that is always right, ``at most`` for one that never is; ``expected`` is known
-    once some sessions are complete (``finished``). Seconds are those of requests one after the other.
-    """
-
-    model: str
-    folder: str
-    sessions: int
-    finished: int
-    stored: int
-    bound: str
-    requests: int
-    input_tokens: int
-    cost: float | None
-    seconds: float | None
-
-
-class _Bounds(NamedTuple):
-    """Requests of one session behind typed text: bounds, those that are stored; tokens of its longest prompt."""
-
-    least: int
-    most: int
-    stored: int
-    finished: bool
-    tokens: int
-
-
-def typing_forecast(
-    tested_model: ModelUnderTest, problems: Sequence[Problem], folder: RunFolder, trigger: Trigger
-) -> Iterator[TypingForecast]:
-    """Yield a forecast of the sessions of a model for each bound. Problems without a valid prompt are not in it."""
-    stage = TypingStage(problems, folder, trigger)
-    known = stage.known(tested_model)
-    rows = [row for one in stage.problems if (row := _bounds(tested_model, one, stage, known)) is not None]
-    finished = [row for row in rows if row.finished]
-    room = max(1, sum(row.most - row.least for row in finished))
-    needed = {"expected": sum(row.stored - row.least for row in finished) / room} if finished else {}
-    others, price = [row for row in rows if not row.finished], tested_model.price
-    for bound, share in ({"at least": 0.0} | needed | {"at most": 1.0}).items():
-        coming = [max(0.0, row.least + share * (row.most - row.least) - row.stored) for row in others]
-        number, tokens = sum(coming), round(sum(one * row.tokens for one, row in zip(coming, others, strict=True)))
-        cost = None if price is None else price.token_cost(tokens, round(number * TYPED_TOKENS))
-        # By what answers cost: those of a line had 7 tokens of 48 in a trial.
-        cost = number * fmean(known.costs) if bound == "expected" and known.costs else cost
-        yield TypingForecast(
-            tested_model.name, str(folder.path), len(rows), len(finished), sum(row.stored for row in rows), bound,
-            round(number), tokens, cost, number * fmean(known.seconds) if known.seconds else None,
-        )  # fmt: skip
-
-
-def _bounds(
-    tested_model: ModelUnderTest, problem: Problem, stage: TypingStage, known: TypedModelAnswers
-) -> _Bounds | None:
-    text, reference = stage.texts[problem.id], problem.reference
-    try:
-        prompt = tested_model.typing_prompt(tested_model.typing_window(problem), reference)
-    except UnpromptableError:
-        return None
-    answers = (lambda at: reference[at:], lambda _: "", known.answers[problem.id].get)
-    least, most, stored = ([shown is not None for _, shown in text.session(stage.trigger, one)] for one in answers)
-    # The answer at the caret is not asked for here.
-    counts = (len(least) - 1, len(most) - 1, max(0, sum(stored) - 1))
-    return _Bounds(*counts, stored[-1], tested_model.count_tokens(prompt_text(prompt)))

@@ -6,21 +6,28 @@ import bisect
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import InitVar, dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import tree_sitter
 
 from caretbench.errors import DataError
-from caretbench.syntax.analysis_types import Block, ParseFault, Reference, Span, SpanIndex
-from caretbench.syntax.blocks import BlockSize, FileSizes, find_blocks
+from caretbench.syntax.analysis_types import Span, SpanIndex
+from caretbench.syntax.blocks import Block, BlockSize, FileSizes, find_blocks
 from caretbench.syntax.documentation import Comment, comments_in
 from caretbench.syntax.names.file_symbols import FileSymbols
 from caretbench.syntax.names.name_resolution import resolve_names
 from caretbench.syntax.names.project_names import ProjectNames
-from caretbench.syntax.names.references import DefinitionTable, find_references
+from caretbench.syntax.names.references import DefinitionTable, Reference, find_references
 from caretbench.syntax.parser import error_nodes
 from caretbench.syntax.scopes import FileScopes, ProjectScopes, fits_a_pattern, scopes_of, test_conventions
 from caretbench.syntax.source import SourceFile, parse_file
+
+
+class ParseFault(NamedTuple):
+    """Part of a file that does not fit the grammar, or (with an empty span) a missing token."""
+
+    span: Span
+    line: int
 
 
 def test_calls(source: SourceFile, blocks: tuple[Block, ...]) -> list[Span]:

@@ -6,12 +6,6 @@ import bisect
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-BlockKind = Literal[
-    "function_body", "function_tail", "if_condition", "elif_condition", "if_body", "elif_body", "else_body",
-    "switch_case", "loop_header", "loop_body", "try_body", "handler", "finally_body", "with_body", "comprehension",
-    "lambda", "class_body", "statement", "statement_run", "return", "call_expression", "stream_pipeline",
-]  # fmt: skip
-
 ScopeKind = Literal["file", "namespace", "class", "interface", "function", "method", "lambda", "comprehension", "block"]
 
 Binding = Literal[
@@ -19,16 +13,16 @@ Binding = Literal[
     "interface", "module", "builtin", "unresolved",
 ]  # fmt: skip
 
-Origin = Literal[
-    "same_block", "same_function", "same_class", "same_file", "same_project", "stdlib", "third_party", "builtin",
-    "unknown",
-]  # fmt: skip
-
 
 FUNCTION_SCOPES: Final = frozenset({"function", "method", "lambda"})
 NAMED_FUNCTION_SCOPES: Final = frozenset({"function", "method"})
 CLASS_SCOPES: Final = frozenset({"class", "interface"})
 """Kinds of scopes."""
+
+
+CaretBoundary = Literal["new_line", "declaration", "call", "operator", "word", "line"]
+"""Text before the caret: a new line, a declaration's header, an opened call, an operator, a part of a word, or
+another text of the line."""
 
 
 class Span(NamedTuple):
@@ -49,82 +43,6 @@ class Scope(NamedTuple):
     name: str
     span: Span
     is_test: bool = False
-
-
-class Block(NamedTuple):
-    """Construct that can be cut out as a completion task, or that encloses one.
-
-    ``span`` is the span of the grammar node. ``content`` are the statements inside it (the span itself if there are
-    none). ``closing_token`` is the token that closes the construct after the content (``}``, or nothing in Python), and
-    ``closing_token_end`` the byte after it. ``lines`` are the first and last line. ``whole_statements``: the span
-    consists of whole statements. ``enclosing`` are indices of :attr:`FileAnalysis.scopes`, outermost first.
-    """
-
-    kind: BlockKind
-    span: Span
-    content: Span
-    closing_token: str
-    closing_token_end: int
-    lines: tuple[int, int]
-    whole_statements: bool
-    statements: int
-    enclosing: tuple[int, ...]
-
-
-class Definition(NamedTuple):
-    """Definition of a name: its declaration, or an assignment; ``span`` is the span of the name."""
-
-    path: str
-    name: str
-    binding: Binding
-    span: Span
-    line: int
-
-
-class Reference(NamedTuple):
-    """Use of a name.
-
-    ``reaching`` are the definitions whose value can reach the use (all definitions for names of an enclosing function,
-    fields and other files, for which the flow is not computed). ``library`` is the full name in a library
-    (``os.path.join``). ``is_member``: the name is after a dot. ``files_crossed`` is the number of imports between use
-    and declaration.
-    """
-
-    path: str
-    name: str
-    span: Span
-    line: int
-    binding: Binding
-    origin: Origin
-    declaration: Definition | None = None
-    reaching: tuple[Definition, ...] = ()
-    library: str | None = None
-    is_member: bool = False
-    is_call: bool = False
-    files_crossed: int = 0
-
-    @property
-    def declaration_lines(self) -> int | None:
-        """Number of lines between use and declaration; None for other files, libraries and unknown names."""
-        target = self.declaration
-        return abs(self.line - target.line) if target and target.path == self.path and not self.library else None
-
-    @property
-    def reaching_lines(self) -> int | None:
-        """Number of lines between the use and the nearest reaching definition; None as for the declaration."""
-        if self.library:
-            return None
-        same_file = [site for site in self.reaching if site.path == self.path]
-        # `r += 1` defines what it uses: its own definition would be at distance 0.
-        others = [site for site in same_file if site.span != self.span] or same_file
-        return min((abs(self.line - site.line) for site in others), default=None)
-
-
-class ParseFault(NamedTuple):
-    """Part of a file that does not fit the grammar, or (with an empty span) a missing token."""
-
-    span: Span
-    line: int
 
 
 class SpanIndex:

@@ -10,14 +10,41 @@ import bisect
 from array import array
 from collections.abc import Iterator
 from functools import cache, cached_property
-from typing import Final, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.analysis_types import Block, BlockKind, Span, SpanIndex
+from caretbench.syntax.analysis_types import Span, SpanIndex
 from caretbench.syntax.parser import captures, matches
 from caretbench.syntax.source import SourceFile
+
+BlockKind = Literal[
+    "function_body", "function_tail", "if_condition", "elif_condition", "if_body", "elif_body", "else_body",
+    "switch_case", "loop_header", "loop_body", "try_body", "handler", "finally_body", "with_body", "comprehension",
+    "lambda", "class_body", "statement", "statement_run", "return", "call_expression", "stream_pipeline",
+]  # fmt: skip
+
+
+class Block(NamedTuple):
+    """Construct that can be cut out as a completion task, or that encloses one.
+
+    ``span`` is the span of the grammar node. ``content`` are the statements inside it (the span itself if there are
+    none). ``closing_token`` is the token that closes the construct after the content (``}``, or nothing in Python), and
+    ``closing_token_end`` the byte after it. ``lines`` are the first and last line. ``whole_statements``: the span
+    consists of whole statements. ``enclosing`` are indices of :attr:`FileAnalysis.scopes`, outermost first.
+    """
+
+    kind: BlockKind
+    span: Span
+    content: Span
+    closing_token: str
+    closing_token_end: int
+    lines: tuple[int, int]
+    whole_statements: bool
+    statements: int
+    enclosing: tuple[int, ...]
+
 
 _KINDS: Final = {kind: rank for rank, kind in enumerate(get_args(BlockKind))}
 _ENDS: Final = (".first", ".last", ".open", ".close")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal
+from typing import Final
 
-CaretBoundary = Literal["new_line", "declaration", "call", "operator", "word", "line"]
-"""Text before the caret: a new line, a declaration's header, an opened call, an operator, a part of a word, or
-another text of the line."""
+from caretbench.syntax.analysis_types import CaretBoundary
 
 _WORD_CHARACTER: Final = re.compile(r"\w")
 _OPERATOR: Final = re.compile(r"(?:[-+*/%=<>&|^~!?.:]|\b(?:and|or|not|in|is|instanceof|as|new|return|await|yield))\Z")

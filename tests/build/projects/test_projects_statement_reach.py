@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.projects.language_tables import instrumentation_table
 from caretbench.build.projects.reach.instrumentation import EXECUTION_LOG, instrument
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reach.statement_reach import StatementReach
@@ -17,7 +18,6 @@ from caretbench.errors import DataError
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
-from caretbench.projects.language_tables import instrumentation_table
 from caretbench.syntax.parser import is_well_formed, parse
 from caretbench.syntax.source import SourceFile
 

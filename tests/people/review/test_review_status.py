@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.metrics.agreement import fleiss_kappa, krippendorff_alpha
+from caretbench.metrics.agreement import krippendorff_alpha
+from caretbench.metrics.kappa import fleiss_kappa
 from caretbench.people.releases.datasheet import review_figures
 from caretbench.people.review.database import ReviewDatabase
 from caretbench.people.review.exchange import export_review

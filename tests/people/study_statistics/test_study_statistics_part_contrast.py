@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from benchmarks.part_contrasts import LEVELS, SETTINGS, Setting, contrasts
-from caretbench.metrics.paired import Comparison, with_holm
+from caretbench.metrics.paired import Comparison
 from caretbench.people.study_statistics.contrasts import (
     log_odds_contrast,
     normal_comparison,
     on_both_scales,
     part_contrast,
     smallest_effect,
+    with_holm,
 )
 
 

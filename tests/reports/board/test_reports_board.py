@@ -17,7 +17,6 @@ from caretbench.api import score
 from caretbench.errors import UsageError
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.files import DataError
-from caretbench.metrics.correlation import spearman_interval
 from caretbench.reports.board.board import Board, BoardColumn, make_board, slug
 from caretbench.reports.board.board_records import board_records, changes
 from caretbench.reports.board.board_site import (
@@ -26,6 +25,7 @@ from caretbench.reports.board.board_site import (
     parse_weights,
     printed_shifts,
     rank_shifts,
+    spearman_interval,
     weighted_models,
     write_site,
 )

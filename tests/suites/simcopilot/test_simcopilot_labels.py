@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from caretbench.suites.simcopilot.build.tasks import reference_distances
-from caretbench.syntax.analysis_types import Definition, Reference
+from caretbench.syntax.names.references import Definition, Reference
 
 
 def definition(line: int) -> Definition:

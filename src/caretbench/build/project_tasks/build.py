@@ -24,12 +24,12 @@ from caretbench.build.project_tasks.setup_agent import AGENT_ROLE, SetupAgent
 from caretbench.build.project_tasks.task_builder import TaskBuilder
 from caretbench.build.project_tasks.task_folder import BuiltTasks, TaskFolder, build_result, folder_lock
 from caretbench.build.project_tasks.tester.project_tester import TESTER_ROLE, ProjectTester
+from caretbench.build.projects.build_steps import BoundedExecutor
 from caretbench.build.projects.kept_results import kept_results
 from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.build.sources.fetching.source_spec import SourceSpec
 from caretbench.errors import CaretBenchError, DataError, MachineError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.execution.workspaces.workspace_executor import BoundedExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.files import write_rows
 from caretbench.progress import Progress

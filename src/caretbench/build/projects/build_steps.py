@@ -20,14 +20,37 @@ from caretbench.build.projects.project_check import ProjectCheck
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Isolation, Status
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.files import RowAppender, read_appended, sha256_text, write_rows
 from caretbench.problem import Row
 from caretbench.versions import versions
 
 _CHECK: Final = TypeAdapter(ProjectCheck)
 _LOCK_TRIES, _LOCK_WAIT_S = 50, 0.1
+
+
+class BoundedExecutor(WorkspaceExecutor):
+    """Executor that calls ``check`` before it runs requests and after each result; its error ends the others.
+
+    ``cpu_s`` are the CPU seconds of its commands so far; results from the cache cost nothing.
+    """
+
+    def __init__(
+        self, workers: int | None = None, *, workspace_runner: WorkspaceRunner | None = None, check: Callable[[], None]
+    ) -> None:
+        super().__init__(workers, workspace_runner=workspace_runner)
+        self._check = check
+        self.cpu_s = 0.0
+
+    def submit(self, requests: Iterable[WorkspaceRequest | None]) -> Iterator[WorkspaceResult]:
+        """Yield results as they complete; closed early, or after an error of the check, it cancels running jobs."""
+        self._check()
+        for result in super().submit(requests):
+            self.cpu_s += 0.0 if result.cached else result.cpu_s
+            yield result
+            self._check()
 
 
 StepKind = Literal["setup", "command", "check", "drawn"]

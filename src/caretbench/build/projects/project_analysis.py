@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from caretbench.build.projects.language_tables import project_languages, project_tables
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.languages import get_language
-from caretbench.projects.language_tables import project_tables
-from caretbench.projects.project import StoredProject, line_count, project_languages, project_sources
+from caretbench.projects.project import StoredProject, line_count, project_sources
 from caretbench.syntax import is_test_path
 from caretbench.syntax.analysis import ProjectAnalysis, analyse
 

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -17,17 +17,42 @@ from caretbench.execution.bundles.bundle_model import (
     BundleError,
     BundleManifest,
     BundleSpec,
+    EcosystemName,
     SystemPackages,
     bundle_specs,
 )
-from caretbench.execution.bundles.bundle_store import ECOSYSTEMS, MANIFEST, built_manifest, bundle_key, bundles_folder
-from caretbench.execution.bundles.ecosystem import Ecosystem, ProgressCallback, apt_line, debian_versions, run_tool
+from caretbench.execution.bundles.bundle_store import (
+    MANIFEST,
+    as_bundle,
+    built_manifest,
+    bundle_key,
+    bundles_folder,
+    debian_versions,
+    platform_of,
+)
+from caretbench.execution.bundles.ecosystem import (
+    DebianEcosystem,
+    Ecosystem,
+    MavenEcosystem,
+    NpmEcosystem,
+    ProgressCallback,
+    apt_line,
+    run_tool,
+)
+from caretbench.execution.bundles.pip import PipEcosystem
 from caretbench.execution.execution_types import FrozenModel
 from caretbench.file_locks import lock_file
 from caretbench.files import write_atomically
 from caretbench.text_tables import counted
 
 _UNFINISHED = ".unfinished-"
+
+ECOSYSTEMS: Mapping[EcosystemName, Ecosystem] = {
+    "pip": PipEcosystem(),
+    "npm": NpmEcosystem(),
+    "maven": MavenEcosystem(),
+    "debian": DebianEcosystem(),
+}
 
 
 class BundleStatus(FrozenModel):
@@ -75,10 +100,10 @@ def build_bundle(
         progress(f"{spec.name}: goes without {len(missing)} system packages; to complete it: {apt_line(missing)}")
     with _building(spec) as folder:
         built = built_manifest(spec)
-        there = set(spec.optional) - set(ecosystem.missing_optional(spec)) if ecosystem.holds_system_packages else set()
+        there = set(spec.optional) - set(ecosystem.missing_optional(spec)) if spec.ecosystem == "debian" else set()
         if built is not None and set(built[1].missing) <= set(missing) and there <= set(built[1].packages):
             progress(f"{spec.name}: already built")
-            return ecosystem.as_bundle(spec, built[1], built[0])
+            return as_bundle(spec, built[1], built[0])
         return _build(spec, ecosystem, missing, folder, progress)
 
 
@@ -91,7 +116,7 @@ def _build(
     manifest = BundleManifest(
         name=spec.name,
         key=bundle_key(spec),
-        platform=ecosystem.platform(),
+        platform=platform_of(spec),
         packages=dict(sorted(versions.items())),
         missing=missing,
         size_bytes=_make_readable(folder),
@@ -103,7 +128,7 @@ def _build(
         root.rename(Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root.parent)) / "old")
     folder.rename(root)
     progress(f"{spec.name}: {counted(len(versions), 'package')}, {manifest.size_bytes / 1e6:.0f} MB")
-    return ecosystem.as_bundle(spec, manifest, root)
+    return as_bundle(spec, manifest, root)
 
 
 def write_lock_file(spec: BundleSpec) -> Path:

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-import platform as machine
 import shutil
 import subprocess
-import sys
 import tempfile
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, BundleSpec, LinkRule
-from caretbench.files import sha256_file, sha256_json
+from caretbench.execution.bundles.bundle_model import BundleError, BundleSpec
+from caretbench.execution.bundles.bundle_store import JARS, absent_packages, system_packages
+from caretbench.files import sha256_file
 
 
 class Ecosystem(ABC):
@@ -32,12 +30,6 @@ class Ecosystem(ABC):
     """Kind of the entries of ``spec.verify``, for messages."""
     optional_system_packages = False
     """True if a bundle without some of the system packages is still useful."""
-    holds_system_packages = False
-    """True if what system packages contain becomes a part of the bundle."""
-
-    @abstractmethod
-    def platform(self) -> str:
-        """Return interpreter version and processor, as far as a bundle's content depends on them. Called often."""
 
     @abstractmethod
     def missing(self, spec: BundleSpec) -> tuple[str, ...]:
@@ -61,16 +53,6 @@ class Ecosystem(ABC):
         if absent:
             raise BundleError(f"{spec.name}: built, but holds no {self.content_kind} {', '.join(absent)}")
 
-    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Return the built bundle with its binds and paths inside the sandbox, at ``/bundle``."""
-        return Bundle(
-            name=spec.name,
-            language=spec.language,
-            lock_hash=sha256_json([manifest.key, dict(manifest.packages)]),
-            root=root,
-            read_only={INSIDE: str(root)},
-        )
-
     @abstractmethod
     def resolve_lock(self, spec: BundleSpec) -> str:
         """Return the text of a new lock file, with the newest versions that ``spec.packages`` allow.
@@ -80,8 +62,6 @@ class Ecosystem(ABC):
         """
 
 
-JARS = "jars"
-"""Folder of a bundle that holds its jars."""
 _PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>bundle</groupId><artifactId>bundle</artifactId><version>1</version>
@@ -104,11 +84,6 @@ def maven_project_file(spec: BundleSpec) -> str:
     return _PROJECT.format(dependencies="\n".join(f"    <dependency>{row}</dependency>" for row in rows))
 
 
-def bundle_class_path(root: Path) -> tuple[str, ...]:
-    """Return the paths of a bundle's jars inside the sandbox, sorted by name."""
-    return tuple(f"{INSIDE}/{JARS}/{jar.name}" for jar in sorted((root / JARS).glob("*.jar")))
-
-
 def absent_classes(spec: BundleSpec, root: Path) -> list[str]:
     """Return the classes that ``spec.verify`` names and no jar of a bundle holds."""
     entries: set[str] = set()
@@ -122,10 +97,6 @@ class MavenEcosystem(Ecosystem):
     """Packages of a Maven repository."""
 
     content_kind = "class"
-
-    def platform(self) -> str:
-        """Return a constant: jars are the same everywhere."""
-        return "jvm"
 
     def missing(self, spec: BundleSpec) -> tuple[str, ...]:
         """Return Maven if it is missing, and Debian's packages for an offline repository."""
@@ -150,10 +121,6 @@ class MavenEcosystem(Ecosystem):
         """Return the classes that are in none of the jars."""
         return absent_classes(spec, root)
 
-    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Return the bundle with the class path of its jars."""
-        return super().as_bundle(spec, manifest, root).model_copy(update={"class_path": bundle_class_path(root)})
-
     def resolve_lock(self, spec: BundleSpec) -> str:
         """Raise BundleError: coordinates are pinned in the specification."""
         raise BundleError(f"{spec.name}: Maven coordinates are pinned in the specification itself")
@@ -164,11 +131,6 @@ class DebianEcosystem(Ecosystem):
 
     content_kind = "class"
     optional_system_packages = True
-    holds_system_packages = True
-
-    def platform(self) -> str:
-        """Return the processor. Package versions are in the manifest, or read from the system."""
-        return f"debian-{machine.machine()}"
 
     def missing(self, spec: BundleSpec) -> tuple[str, ...]:
         """Return the packages that are not installed."""
@@ -176,7 +138,7 @@ class DebianEcosystem(Ecosystem):
 
     def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
         """Copy the jars of a Java bundle; for other languages return the installed versions only."""
-        versions = _versions(spec)
+        versions = system_packages(spec)
         if spec.language == "java":
             progress(f"{spec.name}: collecting the jars of {len(versions)} Debian packages")
             jars = {jar for package in versions for jar in _jars(package)}
@@ -191,50 +153,15 @@ class DebianEcosystem(Ecosystem):
         """Return the classes of ``verify`` that no jar of a Java bundle contains, if its packages are installed."""
         return absent_classes(spec, root) if spec.language == "java" and not self.missing(spec) else []
 
-    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Return the bundle with the class path of its jars, or with flags for the system's headers and libraries."""
-        java = spec.language == "java"
-        return Bundle(
-            name=spec.name,
-            language=spec.language,
-            lock_hash=sha256_json([manifest.key, dict(manifest.packages if java else _versions(spec))]),
-            root=root,
-            read_only={INSIDE: str(root)} if java else {},
-            class_path=bundle_class_path(root) if java else (),
-            compile_flags=tuple(f"-I{folder}" for folder in _matching("/", spec.include_folders)),
-            link_rules=tuple(rule for rule in map(_found_libraries, spec.link_rules) if rule.libraries),
-            missing=manifest.missing if java else self.missing(spec),
-        )
-
     def resolve_lock(self, spec: BundleSpec) -> str:
         """Raise BundleError: the distribution's release decides versions."""
         raise BundleError(f"{spec.name}: Debian packages have no lock; the release decides their versions")
-
-
-def _versions(spec: BundleSpec) -> dict[str, str]:
-    return dict(debian_versions((*spec.packages, *spec.optional)))
 
 
 def _jars(package: str) -> set[Path]:
     """Return the jars of a package, links followed, so that each is taken once."""
     paths = (path for path in debian_files(package) if path.is_relative_to("/usr/share/java"))
     return {path.resolve() for path in paths if path.suffix == ".jar" and zipfile.is_zipfile(path)}
-
-
-def _matching(folder: str, patterns: tuple[str, ...]) -> list[Path]:
-    return [path for pattern in patterns for path in sorted(Path(folder).glob(pattern.lstrip("/")))]
-
-
-def _found_libraries(rule: LinkRule) -> LinkRule:
-    """Return the rule with those of its libraries that are installed, patterns resolved."""
-    folders = [*sorted(Path("/usr/lib").glob(f"{machine.machine()}-*")), Path("/usr/lib")]
-    installed = (
-        path.name.removeprefix("lib").removesuffix(".so")
-        for library in rule.libraries
-        for folder in folders
-        for path in sorted(folder.glob(f"lib{library}.so"))
-    )
-    return rule.model_copy(update={"libraries": tuple(dict.fromkeys(installed))})
 
 
 # Install scripts are foreign code, which would run on the host.
@@ -254,10 +181,6 @@ def package_json(spec: BundleSpec) -> dict[str, Any]:
 
 class NpmEcosystem(Ecosystem):
     """Packages of the npm registry."""
-
-    def platform(self) -> str:
-        """Return operating system and processor: some packages have binaries for each."""
-        return f"{sys.platform}-{machine.machine()}"
 
     def missing(self, spec: BundleSpec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
         """Return Node and npm if they are missing."""
@@ -280,13 +203,6 @@ class NpmEcosystem(Ecosystem):
     def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
         """Return the packages of a bundle that have no folder in ``node_modules``."""
         return [name for name in spec.verify if not (root / "node_modules" / name / "package.json").exists()]
-
-    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Return the bundle bound at ``/bundle`` (NODE_PATH) and, for ES modules, at ``/node_modules``."""
-        binds = {INSIDE: str(root), "/node_modules": str(root / "node_modules")}
-        paths = {"NODE_PATH": f"{INSIDE}/node_modules"}
-        bundle = super().as_bundle(spec, manifest, root)
-        return bundle.model_copy(update={"read_only": binds, "environment": paths})
 
     def resolve_lock(self, spec: BundleSpec) -> str:
         """Return a new lock file by npm, with hashes and without registry addresses."""
@@ -349,26 +265,6 @@ def _network_hint(output: str) -> str:
     if any(sign in output for sign in signs):
         return " (no network? what was downloaded is kept: run the same command again)"
     return ""
-
-
-@cache
-def debian_versions(names: tuple[str, ...]) -> Mapping[str, str]:
-    """Return the versions of the installed ones of these Debian packages, by name; cached per process."""
-    if shutil.which("dpkg-query") is None:
-        return {}
-    done = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${Package}\t${Version}\t${db:Status-Status}\n", *names],  # noqa: S607
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    rows = (line.split("\t") for line in done.stdout.splitlines())
-    # A removed package whose configuration files are kept has a version, too.
-    return {row[0]: row[1] for row in rows if len(row) == 3 and row[2] == "installed"}
-
-
-def absent_packages(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of these Debian packages that are not installed."""
-    present = debian_versions(names) if names else {}
-    return tuple(name for name in names if name not in present)
 
 
 def debian_files(name: str) -> list[Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import platform as machine
 import re
 import shutil
 import subprocess
@@ -13,11 +12,10 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, BundleSpec
+from caretbench.execution.bundles.bundle_model import BundleError, BundleSpec
+from caretbench.execution.bundles.bundle_store import WHEELS, python_version, sandbox_python
 from caretbench.execution.bundles.ecosystem import Ecosystem, ProgressCallback, run_tool
-from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 
-_PACKAGES = "site-packages"
 _MIN_PYTHON = (3, 11)
 _PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)", re.MULTILINE)
 
@@ -36,20 +34,15 @@ def normalised_name(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def sandbox_python() -> Path:
-    """Return the Python that programs run with inside the sandbox; binary wheels must fit it."""
-    return Path(launcher_interpreter()[0])
-
-
 def sandbox_version() -> tuple[int, ...]:
     """Return major and minor version of the Python that programs run with; empty if it does not start."""
-    return _version(sandbox_python())
+    return python_version(sandbox_python())
 
 
 @cache
 def sandbox_release() -> tuple[int, ...]:
     """Return major, minor and micro version of the Python that programs run with; empty if it does not start."""
-    return _version(sandbox_python(), 3)
+    return python_version(sandbox_python(), 3)
 
 
 def find_uv() -> str | None:
@@ -58,24 +51,12 @@ def find_uv() -> str | None:
     return shutil.which("uv") or (str(neighbour) if neighbour.exists() else None)
 
 
-@cache
-def _version(python: Path, parts: int = 2) -> tuple[int, ...]:
-    try:
-        done = subprocess.run(
-            [python, "-I", "-c", f"import sys; print(*sys.version_info[:{parts}])"],
-            capture_output=True, text=True, timeout=30, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return ()
-    return tuple(int(part) for part in done.stdout.split())
-
-
 def find_pip() -> str | None:
     """Return the pip to use without uv: this interpreter's, else the one of the sandbox's Python."""
     if importlib.util.find_spec("pip"):
         return f"pip of {sys.executable}"
     python = sandbox_python()
-    return f"pip of {python}" if _version(python) and _has_pip(python) else None
+    return f"pip of {python}" if python_version(python) and _has_pip(python) else None
 
 
 def _has_pip(python: Path) -> bool:
@@ -87,15 +68,10 @@ class PipEcosystem(Ecosystem):
 
     content_kind = "module"
 
-    def platform(self) -> str:
-        """Return interpreter version and processor: a binary wheel fits one of each."""
-        version = ".".join(str(part) for part in _version(sandbox_python()))
-        return f"python{version}-{sys.platform}-{machine.machine()}"
-
     def missing(self, spec: BundleSpec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
         """Return Debian packages for a missing interpreter, or for pip if there is neither uv nor pip."""
         python = sandbox_python()
-        if not _version(python):
+        if not python_version(python):
             return ("python3", "python3-pip")
         return () if find_uv() or find_pip() else ("python3-pip",)
 
@@ -104,39 +80,34 @@ class PipEcosystem(Ecosystem):
         python, lock = sandbox_python(), spec.lock_path
         if lock is None:
             raise BundleError(f"{spec.name}: needs a lock file")
-        if _version(python) < _MIN_PYTHON:
+        if python_version(python) < _MIN_PYTHON:
             raise BundleError(
                 f"{spec.name}: its packages need Python 3.11 or later, and programs run with {python}, which is older"
             )
         _check_lock(spec, lock)
         progress(f"{spec.name}: downloading and unpacking wheels for {python}")
-        common = ["--target", str(folder / _PACKAGES), "--require-hashes", "--no-deps", "--only-binary=:all:"]
+        common = ["--target", str(folder / WHEELS), "--require-hashes", "--no-deps", "--only-binary=:all:"]
         run_tool([*self._installer(python), *common, "-r", str(lock)], label=spec.name)
         # Its scripts name an interpreter of this machine, and no program starts them.
-        shutil.rmtree(folder / _PACKAGES / "bin", ignore_errors=True)
+        shutil.rmtree(folder / WHEELS / "bin", ignore_errors=True)
         # a read-only folder takes no byte code later, and compiling at every import would cost seconds; failures are
         # ignored, since some packages ship templates that are no Python
-        compile_all = [str(python), "-m", "compileall", "-q", "-j", "2", str(folder / _PACKAGES)]
+        compile_all = [str(python), "-m", "compileall", "-q", "-j", "2", str(folder / WHEELS)]
         subprocess.run(compile_all, capture_output=True, check=False)
-        return _unpacked(folder / _PACKAGES)
+        return _unpacked(folder / WHEELS)
 
     def _installer(self, python: Path) -> list[str]:
         uv = find_uv()
         if uv:
             return [uv, "pip", "install", "--quiet", "--link-mode", "copy", "--python", str(python)]
         if importlib.util.find_spec("pip"):
-            version = ".".join(str(part) for part in _version(python))
+            version = ".".join(str(part) for part in python_version(python))
             return [sys.executable, "-m", "pip", "install", "--quiet", "--python-version", version]
         return [str(python), "-m", "pip", "install", "--quiet"]
 
     def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
         """Return the modules of ``verify`` that have no file in the bundle."""
-        return [name for name in spec.verify if not _module_file(root / _PACKAGES, name)]
-
-    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Return the bundle bound at ``/bundle``, with PYTHONPATH set to it."""
-        paths = {"PYTHONPATH": f"{INSIDE}/{_PACKAGES}"}
-        return super().as_bundle(spec, manifest, root).model_copy(update={"environment": paths})
+        return [name for name in spec.verify if not _module_file(root / WHEELS, name)]
 
     def resolve_lock(self, spec: BundleSpec) -> str:
         """Resolve with uv, for every platform and Python from 3.11 on."""

@@ -7,7 +7,6 @@ A test command has processes of its own, so one command a processor is in flight
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
 
 from caretbench.errors import DataError
 from caretbench.execution.cache.cache_keys import PathFingerprints, project_command_key
@@ -148,25 +147,3 @@ class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
     def lacked_shared_limit(self, result: WorkspaceResult) -> bool:
         """Return whether the kernel counts what the command lacked for all programs of its user."""
         return hit_shared_limit(result.status, result.stderr.text)
-
-
-class BoundedExecutor(WorkspaceExecutor):
-    """Executor that calls ``check`` before it runs requests and after each result; its error ends the others.
-
-    ``cpu_s`` are the CPU seconds of its commands so far; results from the cache cost nothing.
-    """
-
-    def __init__(
-        self, workers: int | None = None, *, workspace_runner: WorkspaceRunner | None = None, check: Callable[[], None]
-    ) -> None:
-        super().__init__(workers, workspace_runner=workspace_runner)
-        self._check = check
-        self.cpu_s = 0.0
-
-    def submit(self, requests: Iterable[WorkspaceRequest | None]) -> Iterator[WorkspaceResult]:
-        """Yield results as they complete; closed early, or after an error of the check, it cancels running jobs."""
-        self._check()
-        for result in super().submit(requests):
-            self.cpu_s += 0.0 if result.cached else result.cpu_s
-            yield result
-            self._check()

@@ -14,9 +14,10 @@ from caretbench.build.validation.reviewed import REJECTED, SETTLED_NAME, Reviewe
 from caretbench.errors import DataError
 from caretbench.files import read_lines, read_rows
 from caretbench.grouping import grouped
-from caretbench.metrics.agreement import Rating, equal_share, krippendorff_alpha
+from caretbench.metrics.agreement import Rating, krippendorff_alpha
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.complexity import paper_statistics
+from caretbench.metrics.kappa import equal_share
 from caretbench.people.releases.built_set import BuiltSet, cell_of, sorted_counts
 from caretbench.problem import Caret, Problem, Row, StoredRow
 from caretbench.suites.devbench.build.construction.build_folder import InstanceAttempt, sum_of_costs

@@ -11,8 +11,8 @@ from caretbench.errors import DataError, UsageError
 from caretbench.files import sha256_text
 from caretbench.grouping import grouped
 from caretbench.metrics.intervals import Interval
-from caretbench.metrics.paired import compare, holm
-from caretbench.people.study_statistics.contrasts import GroupedValue, compare_groups
+from caretbench.metrics.paired import compare
+from caretbench.people.study_statistics.contrasts import GroupedValue, compare_groups, holm
 from caretbench.problem import Problem
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun

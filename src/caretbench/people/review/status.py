@@ -8,16 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from caretbench.build.validation.reviewed import REJECTED
-from caretbench.metrics.agreement import (
-    AlphaLevel,
-    Rating,
-    alpha_statistic,
-    equal_share,
-    fleiss_kappa,
-    item_estimate,
-    krippendorff_alpha,
-)
+from caretbench.metrics.agreement import AlphaLevel, Rating, alpha_statistic, item_estimate, krippendorff_alpha
 from caretbench.metrics.intervals import wilson
+from caretbench.metrics.kappa import equal_share, fleiss_kappa
 from caretbench.people.review.database import ItemFacts, ReviewDatabase
 from caretbench.people.review.protocol import ReviewProtocol, ReviewQuestion, chosen_values
 from caretbench.people.review.queues import QueueEntry

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from caretbench.judging.model_families import model_family
 from caretbench.metrics.intervals import Floats
-from caretbench.metrics.paired import Comparison, Pair, compare_family, with_holm
+from caretbench.metrics.paired import Comparison, Pair, compare_family
 from caretbench.people.strengths.strength_sentences import p_words, points_interval, points_range
-from caretbench.people.study_statistics.contrasts import normal_comparison, smallest_effect
+from caretbench.people.study_statistics.contrasts import normal_comparison, smallest_effect, with_holm
 from caretbench.problem import Problem
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.paired_models import ModelRates, model_rates

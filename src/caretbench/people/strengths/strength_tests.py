@@ -15,8 +15,8 @@ import polars as pl
 from caretbench.errors import DataError
 from caretbench.grouping import grouped
 from caretbench.metrics.error_kinds.kind_table import error_kind_title
-from caretbench.metrics.paired import Comparison, with_holm
-from caretbench.people.study_statistics.contrasts import log_odds_contrast, on_both_scales, part_contrast
+from caretbench.metrics.paired import Comparison
+from caretbench.people.study_statistics.contrasts import log_odds_contrast, on_both_scales, part_contrast, with_holm
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.measured_parts import judged_parts, part_tests
 from caretbench.reports.report_source import ReportSource

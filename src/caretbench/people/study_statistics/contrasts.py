@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from caretbench.errors import UsageError
 from caretbench.grouping import grouped
 from caretbench.metrics.intervals import CONFIDENCE, MIN_CLUSTERS, RESAMPLES, Floats, Interval
-from caretbench.metrics.paired import Comparison, holm
+from caretbench.metrics.paired import Comparison
 
 _NORMAL = NormalDist()
 _Z = _NORMAL.inv_cdf(0.5 + CONFIDENCE / 2)
@@ -266,3 +266,39 @@ def _strata(values: Sequence[GroupedValue]) -> Iterator[_Stratum]:
     for _, (first, second) in sorted(parts.items()):
         if first and second:
             yield _Stratum(np.asarray([*first, *second]), len(first))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p values adjusted for their number (Holm), in the same order.
+
+    Source: Holm, "A simple sequentially rejective multiple test procedure" (1979).
+
+    Raises:
+        ValueError: a value is not a probability.
+    """
+    if not all(0 <= value <= 1 for value in p_values):
+        raise ValueError("a p value lies between 0 and 1")
+    adjusted = [0.0] * len(p_values)
+    greatest = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        greatest = max(greatest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = greatest
+    return adjusted
+
+
+def with_holm(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Return comparisons by normal tests, with p values adjusted for their number (Holm).
+
+    For numbers without paired answers: their p values have no smallest value, so Holm's factor loses nothing.
+    Comparisons that cannot be decided keep their p value and do not count in the number (Tarone 1990).
+    """
+    decidable = [comparison.p_value for comparison in comparisons if comparison.decidable]
+    adjusted = iter(holm(decidable))
+    corrected = []
+    for comparison in comparisons:
+        if comparison.decidable:
+            p_value = next(adjusted)
+            distinguishable = comparison.distinguishable and p_value < 1 - CONFIDENCE
+            comparison = comparison._replace(p_value=p_value, distinguishable=distinguishable, family=len(decidable))
+        corrected.append(comparison)
+    return corrected

@@ -19,7 +19,7 @@ from caretbench.errors import DataError, UsageError
 from caretbench.files import describe_validation_error, read_packaged_toml, replace_surrogates
 from caretbench.metrics.error_kinds.kind_table import edit_kind_names
 from caretbench.problem import Row
-from caretbench.syntax.caret_boundary import CaretBoundary
+from caretbench.syntax.analysis_types import CaretBoundary
 
 EVENT_SCHEMA: Literal[1] = 1
 

@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from caretbench.metrics.agreement import Rating, alpha_statistic, equal_share, item_estimate
+from caretbench.metrics.agreement import Rating, alpha_statistic, item_estimate
 from caretbench.metrics.intervals import mean_interval
+from caretbench.metrics.kappa import equal_share
 from caretbench.people.telemetry.event_table import EventTable
 from caretbench.people.telemetry.events import FAILED_OUTCOMES
 from caretbench.problem import Row

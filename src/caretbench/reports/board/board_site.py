@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
@@ -18,7 +19,7 @@ import polars as pl
 
 from caretbench.errors import UsageError
 from caretbench.files import write_atomically
-from caretbench.metrics.correlation import spearman, spearman_interval
+from caretbench.metrics.correlation import spearman
 from caretbench.metrics.intervals import resampled_means, units_of
 from caretbench.reports.board.board import Board, BoardColumn, BoardEntry, slug
 from caretbench.reports.board.board_records import Record, board_records, changes, read_records, records_text
@@ -455,3 +456,15 @@ def _badge(left: str, right: str) -> str:
         f'<rect x="{first}" width="{second}" height="20" fill="#0a58a6"/><g fill="#fff" '
         f'font-family="Verdana,sans-serif" font-size="11">{texts}</g></svg>\n'
     )
+
+
+def spearman_interval(coefficient: float, n: int) -> tuple[float, float] | None:
+    """Return the 95 % interval of Spearman's correlation of ``n`` pairs; None with fewer than five, or at its ends.
+
+    Source: Bonett and Wright, "Sample size requirements for estimating Pearson, Kendall and Spearman correlations"
+    (2000).
+    """
+    if n < 5 or abs(coefficient) >= 1.0:
+        return None
+    half = 1.959964 * math.sqrt((1 + coefficient**2 / 2) / (n - 3))
+    return math.tanh(math.atanh(coefficient) - half), math.tanh(math.atanh(coefficient) + half)

@@ -12,19 +12,7 @@ from caretbench.reports.head.head_values import HeadMeasure, HeadPart, RankedMod
 from caretbench.reports.head.measured_parts import ALL_PARTS
 from caretbench.reports.results.paired_models import ComparisonRow, pair_sentences
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import (
-    FieldValue,
-    ReportTable,
-    TableField,
-    digits_field,
-    number_field,
-    rate_field,
-    score_field,
-    share_field,
-    table_of,
-    text_field,
-    title_field,
-)
+from caretbench.reports.tables import TableField, rate_field, score_field
 
 NO_NUMBER = "No answer has a number to rank models by."
 """Sentence of a report without a head."""
@@ -115,33 +103,6 @@ def _names(titles: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-WIDTH = 41
-"""Number of characters of a drawn interval."""
-
-
-def ranking_table(part: HeadPart, *, drawn: bool = False) -> ReportTable:
-    """Return the ranked list of a part, with a drawing of each interval if ``drawn``."""
-    priced = any(entry.cost is not None for entry in part.ranking)
-    timed = any(entry.last_token_s is not None for entry in part.ranking)
-    heads = ["Model", leading_title(part), "Problems", part.beside.capitalize(), "Empty", "Below"]
-    heads += ["First token (s)", "Answer (s)"] if timed else []
-    heads += ["Cost of an answer"] if priced else []
-    heads += [f"0{' ' * (WIDTH - 2)}1"] if drawn else []
-    rows: list[list[FieldValue]] = []
-    for entry in part.ranking:
-        row: list[FieldValue] = [
-            title_field(entry.title, baseline=entry.baseline), number_of(part, entry), entry.estimate.problems,
-            share_field(entry.beside.value if entry.beside else None),
-            share_field(entry.empty),
-            text_field(", ".join(entry.below), "warning"),
-        ]  # columns without values are omitted  # fmt: skip
-        row += [digits_field(entry.first_token_s), digits_field(entry.last_token_s)] if timed else []
-        row += [number_field(entry.cost, cost_text(entry.cost))] if priced else []
-        rows.append([*row, *([interval_drawing(entry.estimate)] if drawn else [])])
-    title = f"Models by {leading_title(part)}"
-    return table_of(f"{part.title}: {title}" if part.title else title, heads, rows, part.about)
-
-
 def leading_title(part: HeadPart) -> str:
     """Return the title of the ranked number, with the problems that it is over if these are not all."""
     return ", ".join(filter(None, (part.measure.title, part.counted)))
@@ -155,20 +116,6 @@ def number_of(part: HeadPart, entry: RankedModel) -> TableField:
 def cost_text(dollars: float | None) -> str:
     """Return a cost in US dollars with two significant digits; empty for None."""
     return "" if dollars is None else f"${Decimal(f'{dollars:.2g}'):f}"
-
-
-def interval_drawing(number: ReportedNumber) -> str:
-    """Return a number from 0 to 1 and its interval, drawn on a line of :data:`WIDTH` characters."""
-    line = [" "] * WIDTH
-    low, high = _place(number.value if number.low is None else number.low), _place(number.high or number.value)
-    line[low : high + 1] = "-" * (high - low + 1)
-    line[low] = line[high] = "|"
-    line[_place(number.value)] = "o"
-    return "".join(line).rstrip()
-
-
-def _place(value: float) -> int:
-    return round(min(1.0, max(0.0, value)) * (WIDTH - 1))
 
 
 _TITLES = {"caretbench": "CaretBench", "python": "Python"}

@@ -13,11 +13,31 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from caretbench.reports.head.head_texts import NO_NUMBER, footer_line, head_sentences, part_sentences, ranking_table
+from caretbench.reports.estimates import ReportedNumber
+from caretbench.reports.head.head_texts import (
+    NO_NUMBER,
+    cost_text,
+    footer_line,
+    head_sentences,
+    leading_title,
+    number_of,
+    part_sentences,
+)
+from caretbench.reports.head.head_values import HeadPart
 from caretbench.reports.section import groups
 from caretbench.reports.section_registry import SECTIONS, csv_sections, text_sections
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import ReportTable, TableField
+from caretbench.reports.tables import (
+    FieldValue,
+    ReportTable,
+    TableField,
+    digits_field,
+    number_field,
+    share_field,
+    table_of,
+    text_field,
+    title_field,
+)
 from caretbench.text_tables import stacked_field
 
 _BETWEEN = 2
@@ -223,3 +243,44 @@ def _linked(field: TableField) -> str:
 
 def _markdown_line(texts: Sequence[str]) -> str:
     return "| " + " | ".join(text.replace("|", "\\|").replace("\n", " ") for text in texts) + " |"
+
+
+WIDTH = 41
+"""Number of characters of a drawn interval."""
+
+
+def ranking_table(part: HeadPart, *, drawn: bool = False) -> ReportTable:
+    """Return the ranked list of a part, with a drawing of each interval if ``drawn``."""
+    priced = any(entry.cost is not None for entry in part.ranking)
+    timed = any(entry.last_token_s is not None for entry in part.ranking)
+    heads = ["Model", leading_title(part), "Problems", part.beside.capitalize(), "Empty", "Below"]
+    heads += ["First token (s)", "Answer (s)"] if timed else []
+    heads += ["Cost of an answer"] if priced else []
+    heads += [f"0{' ' * (WIDTH - 2)}1"] if drawn else []
+    rows: list[list[FieldValue]] = []
+    for entry in part.ranking:
+        row: list[FieldValue] = [
+            title_field(entry.title, baseline=entry.baseline), number_of(part, entry), entry.estimate.problems,
+            share_field(entry.beside.value if entry.beside else None),
+            share_field(entry.empty),
+            text_field(", ".join(entry.below), "warning"),
+        ]  # columns without values are omitted  # fmt: skip
+        row += [digits_field(entry.first_token_s), digits_field(entry.last_token_s)] if timed else []
+        row += [number_field(entry.cost, cost_text(entry.cost))] if priced else []
+        rows.append([*row, *([interval_drawing(entry.estimate)] if drawn else [])])
+    title = f"Models by {leading_title(part)}"
+    return table_of(f"{part.title}: {title}" if part.title else title, heads, rows, part.about)
+
+
+def interval_drawing(number: ReportedNumber) -> str:
+    """Return a number from 0 to 1 and its interval, drawn on a line of :data:`WIDTH` characters."""
+    line = [" "] * WIDTH
+    low, high = _place(number.value if number.low is None else number.low), _place(number.high or number.value)
+    line[low : high + 1] = "-" * (high - low + 1)
+    line[low] = line[high] = "|"
+    line[_place(number.value)] = "o"
+    return "".join(line).rstrip()
+
+
+def _place(value: float) -> int:
+    return round(min(1.0, max(0.0, value)) * (WIDTH - 1))

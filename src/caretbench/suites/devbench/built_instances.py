@@ -13,7 +13,7 @@ from caretbench.files import read_appended
 from caretbench.problem import Problem, Row, StoredRow
 from caretbench.suites.devbench import starter
 from caretbench.suites.validity import UNSEEN
-from caretbench.syntax.caret_boundary import CaretBoundary
+from caretbench.syntax.analysis_types import CaretBoundary
 
 Mode = Literal["suffix", "no_suffix"]
 

@@ -3,22 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
-from caretbench.syntax.analysis_types import (
-    CLASS_SCOPES,
-    FUNCTION_SCOPES,
-    Binding,
-    Block,
-    Definition,
-    Origin,
-    Reference,
-    Span,
-    SpanIndex,
-)
+from caretbench.syntax.analysis_types import CLASS_SCOPES, FUNCTION_SCOPES, Binding, Span, SpanIndex
+from caretbench.syntax.blocks import Block
 from caretbench.syntax.names.file_symbols import FileSymbols
 from caretbench.syntax.names.project_names import ProjectNames, ResolvedName
 from caretbench.syntax.names.symbols import DefinitionSite, NameScope, NameUse, Variable
+
+Origin = Literal[
+    "same_block", "same_function", "same_class", "same_file", "same_project", "stdlib", "third_party", "builtin",
+    "unknown",
+]  # fmt: skip
+
+
+class Definition(NamedTuple):
+    """Definition of a name: its declaration, or an assignment; ``span`` is the span of the name."""
+
+    path: str
+    name: str
+    binding: Binding
+    span: Span
+    line: int
+
+
+class Reference(NamedTuple):
+    """Use of a name.
+
+    ``reaching`` are the definitions whose value can reach the use (all definitions for names of an enclosing function,
+    fields and other files, for which the flow is not computed). ``library`` is the full name in a library
+    (``os.path.join``). ``is_member``: the name is after a dot. ``files_crossed`` is the number of imports between use
+    and declaration.
+    """
+
+    path: str
+    name: str
+    span: Span
+    line: int
+    binding: Binding
+    origin: Origin
+    declaration: Definition | None = None
+    reaching: tuple[Definition, ...] = ()
+    library: str | None = None
+    is_member: bool = False
+    is_call: bool = False
+    files_crossed: int = 0
+
+    @property
+    def declaration_lines(self) -> int | None:
+        """Number of lines between use and declaration; None for other files, libraries and unknown names."""
+        target = self.declaration
+        return abs(self.line - target.line) if target and target.path == self.path and not self.library else None
+
+    @property
+    def reaching_lines(self) -> int | None:
+        """Number of lines between the use and the nearest reaching definition; None as for the declaration."""
+        if self.library:
+            return None
+        same_file = [site for site in self.reaching if site.path == self.path]
+        # `r += 1` defines what it uses: its own definition would be at distance 0.
+        others = [site for site in same_file if site.span != self.span] or same_file
+        return min((abs(self.line - site.line) for site in others), default=None)
+
 
 _BODIES: Final = frozenset({
     "function_body", "if_body", "elif_body", "else_body", "switch_case", "loop_body", "try_body", "handler",

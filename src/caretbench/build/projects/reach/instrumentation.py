@@ -14,12 +14,12 @@ from typing import NamedTuple
 import tree_sitter
 from pydantic import BaseModel
 
+from caretbench.build.projects.language_tables import InstrumentationTable, instrumentation_table
 from caretbench.errors import DataError
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.languages import get_language
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.projects.language_tables import InstrumentationTable, instrumentation_table
 from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.blocks import statement_lists
 from caretbench.syntax.parser import captures, has_error

@@ -19,6 +19,7 @@ from itertools import chain
 
 import tree_sitter
 
+from caretbench.build.projects.language_tables import instrumentation_table, is_traced
 from caretbench.build.projects.project_check import passed_test_count
 from caretbench.build.projects.reach.instrumentation import (
     EXECUTION_LOG,
@@ -38,7 +39,6 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.answer_requests import original_file
-from caretbench.projects.language_tables import instrumentation_table, is_traced
 from caretbench.projects.runner_options import runs_pytest, with_test_files
 from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.source import SourceFile, language_of

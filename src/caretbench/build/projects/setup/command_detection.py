@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
+from caretbench.build.projects.language_tables import TestCommand, language_commands
 from caretbench.build.projects.setup.cmake_project import fetched_libraries_options
 from caretbench.build.projects.setup.debian_packages import with_libraries
 from caretbench.build.projects.setup.java_project import java_folders
@@ -24,7 +25,6 @@ from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.warm.warm_python import PACKAGES_FOLDER
 from caretbench.files import read_packaged_toml
 from caretbench.problem import ExpectedOutput, TestsCheck
-from caretbench.projects.language_tables import TestCommand, language_commands
 from caretbench.projects.settings import CheckSettings
 
 _CLASS = re.compile(r"\{class:([^}]+)\}")

@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from caretbench.build.projects.setup.project_tables import read_text, read_toml
+from caretbench.build.projects.toml_files import toml_text
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.files import toml_text
 
 _GO_MODULES: Final = "GOMODCACHE=$PWD/.deps/go GOFLAGS=-modcacherw GOTOOLCHAIN=local go mod"
 _NEWER_LINES: Final = re.compile(r"^(?:go 1\.\d+[.r]|toolchain |tool\b|godebug\b|ignore\b)", re.MULTILINE)

@@ -7,6 +7,7 @@ import posixpath
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
@@ -16,9 +17,9 @@ from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.projects.runner_options import (
     AND,
     SEARCH_PATH,
-    RunnerCommand,
+    SHELL_JOINS,
+    add_runner_options,
     program_words,
-    runner_command,
     runner_name,
     script_rules,
 )
@@ -45,6 +46,41 @@ _NOT_WRITTEN = re.compile(r"^echo\b|no test specified")
 
 
 _MARK: Final = "/tmp/caretbench-mark"  # noqa: S108  a path inside the sandbox
+
+
+class RunnerCommand(NamedTuple):
+    """A command with the options of its runner, the report that it writes, and the folder that keeps its cache."""
+
+    line: str
+    report: str | None
+    cache: str | None = None
+
+
+def runner_command(part: str, required_versions: Mapping[str, str], *, report: bool = True) -> RunnerCommand:
+    """Return a command with the options of its runner, without options that would conflict with them.
+
+    ``required_versions`` are versions of packages, by name. Without ``report`` the runner writes no report.
+    """
+    name = runner_name(part)
+    part = re.sub(script_rules().tap_printers, "", part) if name else part
+    if name is None or SHELL_JOINS.search(part):
+        return RunnerCommand(part, None)
+    runner = script_rules().runners[name]
+    version = _version(required_versions.get(name, ""))
+    before = sorted(runner.options_before_version.items())
+    options = next((text for below, text in before if version < below), runner.options)
+    for pattern in runner.dropped:
+        part = re.sub(rf"(?<=\s){pattern}(?=\s|$)\s*", "", part).rstrip()
+    report = report and bool(runner.report)
+    text = " ".join(filter(None, (options, runner.bail, runner.cache, runner.report if report else "")))
+    cache = runner.cache.partition("=")[2] or None
+    return RunnerCommand(add_runner_options(name, part, text), runner.report_file if report else None, cache)
+
+
+def _version(required: str) -> int:
+    """Return the first number of a required version; ``sys.maxsize`` if unknown."""
+    number = re.search(r"\d+", required)
+    return int(number[0]) if number else sys.maxsize
 
 
 class PackageScript(NamedTuple):

@@ -31,7 +31,7 @@ from caretbench.build.projects.setup.python.need_names import (
 )
 from caretbench.build.projects.setup.python.test_environments import nox_needs, tox_needs, workflow_needs
 from caretbench.execution.bundles.bundle_model import INSIDE
-from caretbench.execution.bundles.pip import sandbox_python
+from caretbench.execution.bundles.bundle_store import sandbox_python
 from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot

@@ -15,22 +15,16 @@ from caretbench.files import DataError, write_document
 from caretbench.judging.aggregation import TextKey
 from caretbench.judging.answers import answer_key
 from caretbench.judging.criteria import Criterion, get_criterion
-from caretbench.judging.prompting import style_variants
-from caretbench.metrics.agreement import (
-    MINIMUM_ITEMS,
-    ItemStatistic,
-    alpha_of_people,
-    cohen_statistic,
-    item_estimate,
-    replacement_test,
-)
+from caretbench.metrics.agreement import MINIMUM_ITEMS, ItemStatistic, alpha_of_people, item_estimate, replacement_test
 from caretbench.metrics.correlation import mean_difference_statistic, pearson_statistic, spearman_statistic
+from caretbench.metrics.kappa import cohen_statistic
 from caretbench.metrics.paired import Pair, compare_family
 from caretbench.models import AccessCheck, ClientOpener, unchecked
 from caretbench.people.review.database import ReviewDatabase
 from caretbench.people.review.exchange import review_ratings
 from caretbench.people.review.judge_scores import TOTAL, TextScores, scores_by_judge
 from caretbench.people.review.state import ReviewState
+from caretbench.people.review.study.style_variants import style_variants
 from caretbench.problem import Caret, Row
 from caretbench.progress import Progress
 from caretbench.runs.judging.judge_requests import DistinctText

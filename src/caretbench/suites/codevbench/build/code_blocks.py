@@ -11,14 +11,15 @@ from typing import Final, Literal, NamedTuple
 
 import tree_sitter
 
+from caretbench.build.projects.language_tables import project_tables
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.projects.code_search import TokenSearch, split_tokens
 from caretbench.projects.file_spans import dominant_newline, round_trips, visible_text
-from caretbench.projects.language_tables import project_tables
 from caretbench.suites.codevbench.similar_functions import block_rules
-from caretbench.syntax import Block, Span
+from caretbench.syntax import Span
 from caretbench.syntax.analysis import FileAnalysis
 from caretbench.syntax.analysis_types import FUNCTION_SCOPES, SpanIndex
+from caretbench.syntax.blocks import Block
 from caretbench.syntax.parser import walk
 from caretbench.syntax.source import parse_file
 

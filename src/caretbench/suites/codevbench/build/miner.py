@@ -19,6 +19,7 @@ from caretbench.build.project_tasks.block_miner import (
     block_names,
 )
 from caretbench.build.project_tasks.tester.answer_tests import is_written_test
+from caretbench.build.projects.language_tables import project_languages
 from caretbench.build.projects.project_analysis import analyse_project
 from caretbench.build.projects.reach.statement_reach import CallChains, StatementReach
 from caretbench.errors import DataError
@@ -28,7 +29,7 @@ from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem
 from caretbench.projects.answer_requests import file_splice, get_tests_check
 from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
-from caretbench.projects.project import project_languages, store_project
+from caretbench.projects.project import store_project
 from caretbench.suites.codevbench.build.code_blocks import BlockFinder, BlockKind, CodeBlock
 from caretbench.suites.codevbench.scenario_names import BLOCK_SPAN, FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
 from caretbench.suites.codevbench.similar_functions import block_rules, enclosing_function

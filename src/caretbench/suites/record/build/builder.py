@@ -13,10 +13,10 @@ from caretbench.build import load_builder, register_builder
 from caretbench.build.build_models import BuildJob
 from caretbench.build.builder import Builder
 from caretbench.build.project_tasks.task_folder import TaskFolder, folder_lock
+from caretbench.build.projects.build_steps import BoundedExecutor
 from caretbench.build.validation.workspace_gate import WorkspaceGate
 from caretbench.errors import CaretBenchError, DataError, MachineError, UsageError
 from caretbench.execution.dispatcher import Dispatcher
-from caretbench.execution.workspaces.workspace_executor import BoundedExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.extraction.policies import get_policy
 from caretbench.files import read_rows, write_rows

@@ -25,8 +25,9 @@ from caretbench.build.sources.fetching.unpacking import unpack_archive
 from caretbench.build.sources.licences import is_permissive
 from caretbench.download import PinnedFile, download_file, is_complete
 from caretbench.errors import DataError, UsageError
+from caretbench.execution.bundles.bundle_store import sandbox_python
 from caretbench.execution.bundles.ecosystem import split_package_version
-from caretbench.execution.bundles.pip import find_uv, normalised_name, sandbox_python
+from caretbench.execution.bundles.pip import find_uv, normalised_name
 from caretbench.execution.workspaces.warm.warm_python import PACKAGES_FOLDER
 from caretbench.file_locks import temporary_folder
 from caretbench.files import read_toml, sha256_file, sha256_text, validated

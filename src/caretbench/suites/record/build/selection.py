@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from caretbench.build.project_tasks.deciding_tests import KILLS_KEPT
+from caretbench.build.projects.language_tables import project_tables
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import sha256_text
 from caretbench.problem import Label, Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, get_tests_check
 from caretbench.projects.file_spans import visible_text
-from caretbench.projects.language_tables import project_tables
 from caretbench.suites.record.build.recipe import EditionRecipe
 from caretbench.suites.record.edition import RecordTask, block_hash, numbers_text
 

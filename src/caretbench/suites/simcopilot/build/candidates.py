@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from caretbench.build.projects.language_tables import project_tables
 from caretbench.projects.code_search import TokenSearch, split_tokens
 from caretbench.projects.file_spans import dominant_newline, round_trips, visible_text
-from caretbench.projects.language_tables import project_tables
 from caretbench.suites.simcopilot.rules import CutKind, Mode, mining_rules
-from caretbench.syntax import Block, Span
+from caretbench.syntax import Span
 from caretbench.syntax.analysis import FileAnalysis
 from caretbench.syntax.analysis_types import SpanIndex
+from caretbench.syntax.blocks import Block
 
 _FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
 _DECLARES: Final = frozenset({"function", "method", "class", "interface", "namespace"})

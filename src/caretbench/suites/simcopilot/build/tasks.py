@@ -9,15 +9,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from caretbench.build.project_tasks.block_miner import DrawnBefore, TaskOrigin, block_hash, block_names
+from caretbench.build.projects.language_tables import project_tables
 from caretbench.files import sha256_text
 from caretbench.grouping import grouped
 from caretbench.problem import Caret, Label, Problem
 from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
-from caretbench.projects.language_tables import project_tables
 from caretbench.suites.simcopilot.build.candidates import Candidate, FileMiner
 from caretbench.suites.simcopilot.rules import Mode, mining_rules, paper_rules
-from caretbench.syntax import Block, Reference, Span
+from caretbench.syntax import Span
 from caretbench.syntax.analysis import FileAnalysis, ProjectAnalysis
+from caretbench.syntax.blocks import Block
+from caretbench.syntax.names.references import Reference
 
 Cell = tuple[str, str, str]
 Group = tuple[str, int]

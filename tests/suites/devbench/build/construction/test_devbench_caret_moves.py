@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from caretbench.suites.devbench.build.construction.candidates import GeneratedInstance, moved_instances
 from caretbench.suites.devbench.build.construction.scenario_grid import BOUNDARY_WORDS
-from caretbench.syntax.caret_boundary import CaretBoundary, caret_boundary
+from caretbench.syntax.analysis_types import CaretBoundary
+from caretbench.syntax.caret_boundary import caret_boundary
 
 
 def instance(prefix: str, reference: str, suffix: str) -> GeneratedInstance:

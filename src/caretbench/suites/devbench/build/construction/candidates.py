@@ -38,7 +38,8 @@ from caretbench.suites.devbench.built_instances import Scenario
 from caretbench.suites.devbench.cells.cell_tables import cell_categories
 from caretbench.suites.devbench.starter import CLOSING, OPENING, TESTS, DocumentationCheck, problem_of_text
 from caretbench.suites.validity import UNSEEN
-from caretbench.syntax.caret_boundary import CaretBoundary, caret_boundary
+from caretbench.syntax.analysis_types import CaretBoundary
+from caretbench.syntax.caret_boundary import caret_boundary
 from caretbench.syntax.parser import unparsed
 
 AnswerFault = Literal["empty", "cut_off", "refused", "malformed"]

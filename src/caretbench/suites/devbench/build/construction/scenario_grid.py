@@ -26,7 +26,7 @@ from caretbench.suites.devbench.build.construction.build_folder import Construct
 from caretbench.suites.devbench.built_instances import BuiltInstance, Mode, Scenario
 from caretbench.suites.devbench.cells.cell_tables import CellKind, cell_categories, rules
 from caretbench.suites.usage_weights import Weights, read_weights
-from caretbench.syntax.caret_boundary import CaretBoundary
+from caretbench.syntax.analysis_types import CaretBoundary
 
 NONE: Final = "none"
 """Construct or documentation of a kind that none of the language's entries fits."""

@@ -9,7 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.files import write_rows
-from caretbench.judging.prompting import HARMLESS_LINES, HARMLESS_TEXTS, style_variants, with_harmless_lines
+from caretbench.people.review.study.style_variants import (
+    HARMLESS_LINES,
+    HARMLESS_TEXTS,
+    style_variants,
+    with_harmless_lines,
+)
 from caretbench.problem import Caret, Completion, Problem
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_problems, load_suite

@@ -9,6 +9,8 @@ from typing import Literal
 
 from caretbench.languages import languages
 from caretbench.languages.table_reader import LanguageTable, read_table
+from caretbench.projects.project import StoredProject, place_fault
+from caretbench.syntax.source import language_of
 
 
 class InstrumentationTable(LanguageTable):
@@ -119,3 +121,13 @@ def language_commands(*, fallback: bool) -> tuple[TestCommand, ...]:
         for row in tables[name].commands
         if row.fallback is fallback
     )
+
+
+def project_languages(project: StoredProject) -> tuple[str, ...]:
+    """Return the languages of a project that can be mined, by falling number of files."""
+    counts = dict.fromkeys(project_tables(), 0)
+    for path in project.files:
+        name = language_of(path)
+        if name in counts and place_fault(path) is None:
+            counts[name] += 1
+    return tuple(name for name in sorted(counts, key=lambda name: -counts[name]) if counts[name])
