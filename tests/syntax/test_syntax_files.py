@@ -134,6 +134,16 @@ def test_comment_distance(text: str, counting: str, expected: int | None) -> Non
         ("My.Tests/A.cs", "csharp", True),
         ("test/Program.cs", "csharp", True),
         ("Contest/Program.cs", "csharp", False),
+        # One file with all tests next to the source: blocks of python-slugify's became problems.
+        ("test.py", "python", True),
+        ("shop/tests.py", "python", True),
+        ("werkzeug/test.py", "python", False),
+        ("test.js", "javascript", True),
+        ("latest.js", "javascript", False),
+        ("src/test.ts", "typescript", True),
+        ("test.cpp", "cpp", True),
+        ("contest.cpp", "cpp", False),
+        ("test.rb", "ruby", True),
     ],
 )
 def test_test_files_by_convention(path: str, language: str, expected: bool) -> None:
