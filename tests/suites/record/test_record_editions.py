@@ -93,7 +93,8 @@ def mirror() -> Iterator[Path]:
     """A folder with the archive of a project, its recipe, and a cache of its own."""
     with open_folder() as folder:
         digest = archive(folder / "shop.tar.gz", {"shop.py": SOURCE, "test_shop.py": TESTS, "LICENSE": "MIT"})
-        head = 'edition = "2026.1"\ncanary = "none"\nspans = 8\nproblems = 6\n'
+        head = 'edition = "2026.1"\ncanary = "none"\nspans = 8\nproblems = 6\ninstructed = 1.0\n'
+        head += 'kinds = ["blocks", "instructions"]\n'
         gone = ENTRY.format(name="gone", digest="0" * 64)
         (folder / "recipe.toml").write_text(head + ENTRY.format(name="shop", digest=digest) + gone)
         yield folder
@@ -151,6 +152,27 @@ def test_a_built_edition_is_loaded_without_its_texts_in_the_rows(edition: Path, 
     renamed = [problem for problem in problems if rows[problem.id].renamed]
     assert renamed
     assert all("the_" in problem.reference and "def price(" in f"{problem.caret.prefix}" for problem in renamed)
+
+
+def test_instructions_are_a_set_of_their_own_and_ask_for_extent_and_tests(edition: Path, cache: Path) -> None:
+    del cache
+    suite = load_suite("record")
+    blocks = {problem.id for problem in suite.load(str(edition)).problems}
+    asked = suite.load(f"{edition}-instructions")
+    assert asked.name == f"{edition.name}-instructions"
+    assert asked.problems
+    assert not blocks & {problem.id for problem in asked.problems}
+    for problem in asked.problems:
+        assert problem.caret.instruction
+        assert problem.caret.prefix + problem.reference + problem.caret.suffix == SOURCE
+        assert not suite.failed_predicates(problem, problem.reference)
+        # One statement more is no longer what was asked for, whatever the tests say.
+        longer = f"{problem.reference.rstrip()}\n\nlimit = 3\n"
+        values = [one.values for one in suite.measure(problem, longer, "default") if "passed" in one.values]
+        assert values == [{"passed": 0.0}]
+        blind = suite.baselines["blind-scale"](problem)
+        assert blind is not None
+        assert not suite.failed_predicates(problem, blind)
 
 
 def test_verification_runs_references_and_masks(edition: Path, cache: Path) -> None:

@@ -15,20 +15,24 @@ from importlib import resources
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.files import cache_folder, read_rows, sha256_text
-from caretbench.problem import Caret, FileSplice, Label, Problem, Provenance, Row, TestsCheck
+from caretbench.problem import Caret, FileSplice, Label, PredicateCheck, Problem, Provenance, Row, TestsCheck
 from caretbench.projects.file_spans import visible_text
 from caretbench.projects.project import store_project
 from caretbench.projects.settings import read_settings
+from caretbench.suites.c3bench.measures import SCALE_PREDICATE
+from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, scale_instruction
 
 RECIPE_FILE: Final = "recipe.toml"
 LOCKS_FILE: Final = "locks.jsonl"
 PROJECTS_FILE: Final = "projects.jsonl"
 TASKS_FILE: Final = "tasks.jsonl"
+INSTRUCTED: Final = "-instructions"
+"""End of the name of an edition's problems with an instruction: a set of its own, since FIM formats state none."""
 _RULES: Final = "record 1"
 """Version of the layout of projects in the cache."""
 
@@ -79,6 +83,8 @@ class RecordTask(Row):
     group: str
     renamed: bool = Field(default=False, exclude_if=lambda value: not value)
     """The sibling of another problem with changed names."""
+    scale: Mapping[str, JsonValue] = Field(default_factory=dict, exclude_if=lambda value: not value)
+    """Specification of the block that an instruction asks for; empty: no instruction."""
     labels: Mapping[str, Label]
 
 
@@ -89,6 +95,11 @@ class Edition(NamedTuple):
     folder: Path
     projects: Mapping[str, EditionProject]
     tasks: tuple[RecordTask, ...]
+
+    def of_kind(self, *, instructed: bool) -> Edition:
+        """Return the edition with its problems that have an instruction, or with those that have none."""
+        name = f"{self.name}{INSTRUCTED}" if instructed else self.name
+        return self._replace(name=name, tasks=tuple(task for task in self.tasks if bool(task.scale) is instructed))
 
 
 def edition_file(folder: Path, name: str) -> Path:
@@ -209,6 +220,8 @@ def made_problem(project: EditionProject, task: RecordTask, snapshot: Snapshot) 
         raise DataError(f"{task.id}: {task.path} is not the file of the edition; remove its project and pull it again")
     names = {"tests": tuple(project.tests[number] for number in numbers(task.tests))} if task.tests else {}
     measured = {"minimum_tests": task.minimum_tests, "reference_s": task.reference_s, **names}
+    check = project.checks[task.check].model_copy(update=measured)
+    asked = PredicateCheck(name=SCALE_PREDICATE, arguments={"specification": dict(task.scale)})
     return Problem(
         id=task.id,
         suite="record",
@@ -217,13 +230,14 @@ def made_problem(project: EditionProject, task: RecordTask, snapshot: Snapshot) 
             prefix=visible_text(data[: task.start]),
             suffix="" if task.suffix is None else visible_text(data[task.suffix :]),
             path=task.path,
+            instruction=scale_instruction(ScaleSpecification.of(task.scale), task.id) if task.scale else None,
         ),
         splice=FileSplice(
             snapshot=snapshot.id, path=task.path, start=task.start, end=task.end,
             newline="\r\n" if task.newline == "\r\n" else "\n",
         ),
         reference=visible_text(data[task.start : task.end]),
-        checks=(project.checks[task.check].model_copy(update=measured),),
+        checks=(check, asked) if task.scale else (check,),
         labels={"language": project.language, "project": project.name, "date": project.date, **task.labels},
         cluster=project.name,
         overlap_group=task.group,

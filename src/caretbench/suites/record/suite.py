@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.languages import get_language
@@ -12,7 +13,9 @@ from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.projects.answer_requests import workspace_request
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.record.edition import edition_problems, read_edition
+from caretbench.suites.baselines import BASELINES, BaselineFunction
+from caretbench.suites.c3bench.measures import BLIND_SCALE, blind_answer, failed_predicates
+from caretbench.suites.record.edition import INSTRUCTED, edition_problems, read_edition
 from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification
 
 if TYPE_CHECKING:
@@ -43,13 +46,16 @@ class Record(Suite):
         heat_maps=(("scenario", "language"),),
     )
     profile_rules = RecordProfile
+    baselines: ClassVar[Mapping[str, BaselineFunction]] = {**BASELINES, BLIND_SCALE: blind_answer}
 
     def load(self, source: str) -> ProblemSet:
         """Return the problems of an edition: ``starter`` (the newest), its name, or a folder of a build.
 
-        Its projects are in the cache: ``caretbench pull record``. Those that are not here are named.
+        With ``-instructions`` behind it: the blocks that an instruction asks for. Its projects are in the cache:
+        ``caretbench pull record``. Those that are not here are named.
         """
-        edition = read_edition(source)
+        instructed = source.endswith(INSTRUCTED)
+        edition = read_edition(source.removesuffix(INSTRUCTED)).of_kind(instructed=instructed)
         problems, missing = edition_problems(edition, SnapshotStore())
         present = len(edition.tasks) - len(problems)
         coverage = (f"{edition.name}: {len(problems)} of {len(edition.tasks)} problems are here",) if present else ()
@@ -61,10 +67,13 @@ class Record(Suite):
         return None if text is None else workspace_request(problem, text)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-        """Return the similarity to the reference."""
-        del profile
+        """Return the similarity to the reference, and whether an instruction is followed: that is part of passing."""
         [likeness] = similarities([(text, problem.reference)])
-        return [Measurement("similarity@1", likeness._asdict())]
+        return [Measurement("similarity@1", likeness._asdict()), *super().measure(problem, text, profile)]
+
+    def failed_predicates(self, problem: Problem, text: str) -> Sequence[str]:
+        """Return the reason why an answer is not the block that its instruction asks for; nothing if it is."""
+        return failed_predicates(problem, text)
 
     def canonical_label(self, name: str, value: str) -> str:
         """Return ``python`` for ``py``, and so on."""

@@ -13,7 +13,7 @@ from caretbench.suites.c3bench.build.scale_middles import ScaleMiddle
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, Variant
 from caretbench.suites.c3bench.implementations.features import FeatureRule
 from caretbench.suites.c3bench.measures import FEATURES_PREDICATE, JUDGED, OTHER_VARIANT, SCALE_PREDICATE, SUITE
-from caretbench.suites.c3bench.scale.scale_types import scale_instructions
+from caretbench.suites.c3bench.scale.scale_types import scale_instruction
 
 TextT = TypeVar("TextT")
 
@@ -49,7 +49,7 @@ def scale_problem(file: SourceText, middle: ScaleMiddle) -> Problem:
             language=specification.language,
             prefix=prefix,
             suffix=suffix,
-            instruction=_chosen(scale_instructions(specification), identity),
+            instruction=scale_instruction(specification, identity),
         ),
         splice=InlineSplice(before=prefix, after=suffix + file.tests),
         reference=text[middle.start : middle.end],

@@ -13,7 +13,7 @@ from typing import Literal, Self, get_args
 from pydantic import ConfigDict, Field, ValidationError
 
 from caretbench.errors import UsageError
-from caretbench.files import describe_validation_error, read_packaged_toml
+from caretbench.files import describe_validation_error, read_packaged_toml, sha256_text
 from caretbench.problem import Row
 
 ScaleKind = Literal["span_rest_of_line", "span_node", "lines", "block"]
@@ -115,6 +115,12 @@ def scale_instructions(specification: ScaleSpecification) -> tuple[str, ...]:
     if specification.n is not None:
         words["lines"] = _lines(specification.n, table.units[specification.unit])
     return tuple(wording.format_map(words) for wording in table.wordings[_wording_kind(specification)])
+
+
+def scale_instruction(specification: ScaleSpecification, key: str) -> str:
+    """Return one of the wordings of an instruction, chosen by the hash of a key."""
+    wordings = scale_instructions(specification)
+    return wordings[int(sha256_text(key), 16) % len(wordings)]
 
 
 def _wording_kind(specification: ScaleSpecification) -> str:

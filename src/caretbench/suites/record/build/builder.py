@@ -23,11 +23,12 @@ from caretbench.files import read_rows, write_rows
 from caretbench.options import Option, StringList
 from caretbench.progress import FolderProgress, Progress
 from caretbench.suites.record.build.figures import edition_tables
+from caretbench.suites.record.build.instructed import instructed_tasks
 from caretbench.suites.record.build.layout import laid_out_project, lay_previous, lay_project, place_project
 from caretbench.suites.record.build.recipe import EditionRecipe, LockedPackage, RecipeProject, read_recipe, resolve
 from caretbench.suites.record.build.renaming import LANGUAGES
 from caretbench.suites.record.build.selection import chosen_problems, task_rows
-from caretbench.suites.record.build.siblings import renamed_siblings
+from caretbench.suites.record.build.siblings import Siblings, renamed_siblings
 from caretbench.suites.record.build.verification import verify_edition
 from caretbench.suites.record.edition import (
     LOCKS_FILE,
@@ -245,14 +246,18 @@ def _rows_of(
         "reason": "" if rows.tasks else "no valid problem",
     }
     project = project.model_copy(update=update)
-    if not rows.tasks or entry.language not in LANGUAGES:
-        return BuiltProject(project, rows.tasks)
+    if not rows.tasks:
+        return BuiltProject(project)
     engine = BoundedExecutor(jobs, workspace_runner=WorkspaceRunner(), check=lambda: None)
     try:
-        siblings = renamed_siblings(recipe, entry, project, rows.tasks, root, engine)
+        renamed = entry.language in LANGUAGES
+        siblings = renamed_siblings(recipe, entry, project, rows.tasks, root, engine) if renamed else Siblings()
+        asks = "instructions" in recipe.kinds
+        instructed = instructed_tasks(recipe, project, rows.tasks, stored.snapshot, engine) if asks else ()
     finally:
         engine.close()
-    return BuiltProject(project.model_copy(update={"renamed": siblings.snapshot}), (*rows.tasks, *siblings.tasks))
+    project = project.model_copy(update={"renamed": siblings.snapshot})
+    return BuiltProject(project, (*rows.tasks, *siblings.tasks, *instructed))
 
 
 def _result(built: Sequence[BuiltProject], output: Path) -> BuildResult:

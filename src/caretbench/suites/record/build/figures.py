@@ -35,19 +35,24 @@ def smallest_difference(tasks: Sequence[RecordTask], spread: float, pairs: int) 
 
 def edition_tables(edition: Edition) -> tuple[Table, Table]:
     """Return the yield of each project, and the power of the edition."""
-    tasks = [task for task in edition.tasks if not task.renamed]
+    tasks = [task for task in edition.tasks if not task.renamed and not task.scale]
     counts = Counter(task.project for task in tasks)
     renamed = Counter(task.project for task in edition.tasks if task.renamed)
+    instructed = Counter(task.project for task in edition.tasks if task.scale)
     groups = Counter(project for project, _ in {(task.project, task.group) for task in tasks})
     rows = tuple(
         (
             one.name, one.language, one.licence, one.date, str(counts[one.name]), str(groups[one.name]),
-            str(renamed[one.name]), _words(one.verdicts) or one.reason,
+            str(renamed[one.name]), str(instructed[one.name]), _words(one.verdicts) or one.reason,
         )
         for one in edition.projects.values()
     )  # fmt: skip
-    heads = ("project", "language", "licence", "release", "problems", "groups", "renamed", "spans, or the reason")
-    title = f"{edition.name}: {len(tasks)} problems in {groups.total()} overlap groups, {renamed.total()} siblings"
+    heads = (
+        "project", "language", "licence", "release", "problems", "groups", "renamed", "instructed",
+        "spans, or the reason",
+    )  # fmt: skip
+    others = f"{renamed.total()} siblings, {instructed.total()} with an instruction"
+    title = f"{edition.name}: {len(tasks)} problems in {groups.total()} overlap groups, {others}"
     return Table("projects", title, heads, rows), _power(tasks)
 
 

@@ -358,8 +358,8 @@ class EditionRecipe(Row):
     """An edition: its name, sizes and projects."""
 
     edition: str = Field(pattern=r"^[\w.-]+$")
-    kinds: tuple[Literal["blocks"], ...] = ("blocks",)
-    """Kinds of problems. Later editions have room for others here."""
+    kinds: tuple[Literal["blocks", "instructions"], ...] = ("blocks",)
+    """Kinds of problems; ``instructions``: blocks of which an instruction says how much to write."""
     canary: str
     """Text in each exported file, by which copies of the edition are found in training data."""
     seed: int = 0
@@ -375,6 +375,8 @@ class EditionRecipe(Row):
     """Minimum share of the wrong answers that the deciding tests fail, of those that all its tests fail."""
     renamed: float = Field(default=0.2, ge=0, le=1)
     """Share of the problems that have a sibling with changed names."""
+    instructed: float = Field(default=0.4, ge=0, le=1)
+    """Share of the problems that are asked by an instruction, too, where ``kinds`` has ``instructions``."""
     projects: tuple[RecipeProject, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
