@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.suites.codevbench.build.miner import EarlierRelease
+from caretbench.suites.codevbench.build.earlier_release import EarlierRelease
 from caretbench.syntax.analysis import ProjectAnalysis, analyse
 from caretbench.syntax.source import SourceFile
 
@@ -19,6 +19,13 @@ class A:
 
 def h(a):
     return a
+
+
+def total(orders, limit):
+    price = sum(order.price for order in orders)
+    if price > limit:
+        price -= round(price * orders[0].rate / 100)
+    return print_price(price, orders[0].currency)
 """
 NEW = """\
 def h(a):
@@ -32,8 +39,20 @@ class A:
     def g(self):
         return 3
 
-    def k(self):
-        return 4
+    def k(self, names):
+        return [name.strip() for name in names]
+
+
+def whole_price(orders, most):
+    price = sum(order.price for order in orders)
+    if price > most:
+        price -= round(price * orders[0].rate / 100)
+    return print_price(price, orders[0].currency)
+
+
+def with_rate(price, orders):
+    price -= round(price * orders[0].rate / 100)
+    return print_price(price, orders[0].currency)
 """
 
 
@@ -42,7 +61,15 @@ def project(**files: str) -> ProjectAnalysis:
 
 
 @pytest.mark.parametrize(
-    ("text", "age"), [("return 1", "same"), ("return 3", "changed"), ("return 4", "new"), ("return  a", "same")]
+    ("text", "age"),
+    [
+        ("return 1", "same"),
+        ("return 3", "changed"),
+        ("return [", "new"),
+        ("return  a", "same"),
+        ("if price > most", "changed"),  # renamed
+        ("def with_rate", "changed"),  # cut out of another
+    ],
 )
 def test_ages(text: str, age: str) -> None:
     new = project(b=NEW)

@@ -30,7 +30,8 @@ from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.file_spans import visible_text
 from caretbench.projects.project import snapshot_scopes
-from caretbench.suites.codevbench.build.miner import CodevMiner, EarlierRelease, SpanSampling, becomes_problem
+from caretbench.suites.codevbench.build.earlier_release import EarlierRelease
+from caretbench.suites.codevbench.build.miner import CodevMiner, SpanSampling, becomes_problem
 from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
 from caretbench.suites.codevbench.similar_functions import enclosing_function, similar_functions
 from caretbench.suites.codevbench.tables.result_tables import data_tables

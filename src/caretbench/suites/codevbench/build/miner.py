@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from caretbench.build.project_tasks.block_miner import (
@@ -19,24 +18,20 @@ from caretbench.build.project_tasks.block_miner import (
     block_names,
 )
 from caretbench.build.project_tasks.tester.answer_tests import is_written_test
-from caretbench.build.projects.language_tables import project_languages
-from caretbench.build.projects.project_analysis import analyse_project
 from caretbench.build.projects.reach.statement_reach import CallChains, StatementReach
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.extraction.policies import get_policy
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem
 from caretbench.projects.answer_requests import file_splice, get_tests_check
 from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
-from caretbench.projects.project import store_project
 from caretbench.suites.codevbench.build.code_blocks import BlockFinder, BlockKind, CodeBlock
+from caretbench.suites.codevbench.build.earlier_release import EarlierRelease
 from caretbench.suites.codevbench.scenario_names import BLOCK_SPAN, FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
-from caretbench.suites.codevbench.similar_functions import block_rules, enclosing_function
+from caretbench.suites.codevbench.similar_functions import block_rules
 from caretbench.suites.usage_weights import Weights
 from caretbench.syntax import Span
 from caretbench.syntax.analysis import ProjectAnalysis
-from caretbench.syntax.analysis_types import CLASS_SCOPES, NAMED_FUNCTION_SCOPES
 
 Cut = Literal["block", "statement", "token", "operator", "empty"]
 _RANK: Final[tuple[BlockKind, ...]] = (
@@ -193,61 +188,6 @@ def weighted_sample(
         if (path, span.key) not in already:
             take(span)
     return chosen, rejected
-
-
-FunctionAge = Literal["new", "changed", "same"]
-_NAMED_SCOPES = CLASS_SCOPES | NAMED_FUNCTION_SCOPES
-
-
-class _Function(NamedTuple):
-    name: str
-    """Names of classes and functions around it and its own, with dots."""
-    span: Span
-    text: bytes
-
-
-def _functions(analysis: ProjectAnalysis, path: str) -> Iterator[_Function]:
-    file = analysis[path]
-    for scope in file.named_functions:
-        around = [one.name for one in file.enclosing_scopes(scope.span) if one.kind in _NAMED_SCOPES]
-        data = file.source.data[scope.span.start : scope.span.end]
-        yield _Function(".".join(around), scope.span, b" ".join(data.split()))
-
-
-class EarlierRelease:
-    """Functions of an earlier release; layout and place of a function do not count."""
-
-    def __init__(self, analysis: ProjectAnalysis) -> None:
-        functions = [one for path in analysis.files for one in _functions(analysis, path)]
-        self._names = {one.name for one in functions}
-        self._texts = {one.text for one in functions}
-
-    @classmethod
-    def of_folder(cls, folder: Path, store: SnapshotStore) -> EarlierRelease:
-        """Return the functions of a project's folder.
-
-        Raises:
-            DataError: the folder cannot be read as a project.
-        """
-        project = store_project(folder, store)
-        return cls(analyse_project(project, project_languages(project)).analysis)
-
-    def age(self, analysis: ProjectAnalysis, path: str, span: tuple[int, int]) -> FunctionAge | None:
-        """Return the age of the innermost function around a span of the later release; None if it has no name.
-
-        A function whose text the earlier release has is the same, wherever it is; one whose name it has is changed.
-        """
-        own = enclosing_function(analysis, path, span)
-        function = self._by_span(analysis, path).get(own)
-        if function is None:
-            return None
-        if function.text in self._texts:
-            return "same"
-        return "changed" if function.name in self._names else "new"
-
-    @staticmethod
-    def _by_span(analysis: ProjectAnalysis, path: str) -> Mapping[Span, _Function]:
-        return {one.span: one for one in _functions(analysis, path)}
 
 
 MAX_CALL_DEPTH: Final = 3
