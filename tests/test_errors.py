@@ -9,13 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.errors import (
-    DataError,
-    MachineError,
-    check_file_is_writable,
-    check_folder_is_writable,
-    describe_os_error,
-)
+from caretbench.cli.common import check_file_is_writable
+from caretbench.errors import DataError, MachineError, check_folder_is_writable, describe_os_error
 from caretbench.execution.cache.cache_folders import check_cache_is_writable
 from caretbench.files import write_atomically
 

@@ -80,20 +80,6 @@ def check_folder_is_writable(folder: Path, remedy: str = "choose another folder 
         raise DataError(describe_os_error(error, remedy, folder)) from error
 
 
-def check_file_is_writable(path: Path, remedy: str = "choose another file with -o") -> None:
-    """Raise if a file cannot be written; nothing is created or changed.
-
-    Raises:
-        DataError: with path, cause and remedy.
-    """
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        write_trial_file(path.parent)
-    except OSError as error:
-        raise DataError(describe_os_error(error, remedy, path)) from error
-
-
 def write_trial_file(folder: Path) -> None:
     """Write a file without a name into a folder, or into the nearest one above it that exists.
 

@@ -13,7 +13,7 @@ from caretbench.files import write_rows
 from caretbench.metrics.paired import Pair
 from caretbench.metrics.power import power_of
 from caretbench.problem import Score
-from caretbench.reports.results.paired_models import Detection, detection_of
+from caretbench.reports.results.detection import Detection, detection_of
 from caretbench.runs.plans.config import SuiteConfig
 from caretbench.runs.plans.suite_settings import ResolvedSuite
 from caretbench.runs.run_folder import ModelInfo, RunFolder

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build.validation.resumable_gate import ResumableGate
 from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.reports.frame import LoadedRun, build_frame, read_verdicts
 from caretbench.reports.sections.rates import older_gate_warnings
-from caretbench.suites.validity import GATE_VERSION, ResumableGate, Validity
+from caretbench.suites.validity import GATE_VERSION, Validity
 from tests.support.make_problem import MakeProblem
 
 

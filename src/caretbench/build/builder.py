@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from caretbench.build.build_models import BuildJob
 from caretbench.build.validation.program_gate import ProgramGate
+from caretbench.build.validation.resumable_gate import ProblemGate
 from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest
@@ -17,7 +18,7 @@ from caretbench.options import Option
 from caretbench.problem import Caret, Problem, Profile
 from caretbench.progress import Progress
 from caretbench.suites.base import Suite
-from caretbench.suites.suite_types import BuildResult, ProblemGate, Table
+from caretbench.suites.suite_types import BuildResult, Table
 
 
 class Builder:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from caretbench.build import load_builder
+from caretbench.build.validation.resumable_gate import ResumableGate
 from caretbench.conventional import conventional_names
 from caretbench.execution.dispatcher import open_executor
 from caretbench.files import read_appended, write_rows
@@ -14,7 +15,7 @@ from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.runs.plans.config import SuiteConfig
 from caretbench.suites import load_problems, load_suite
-from caretbench.suites.validity import ResumableGate, Validity, verdicts_path
+from caretbench.suites.validity import Validity, verdicts_path
 
 
 class Validation(NamedTuple):

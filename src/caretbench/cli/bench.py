@@ -17,7 +17,7 @@ from caretbench.cli.common import (
     print_note,
     print_table,
 )
-from caretbench.cli.options import panel_option, with_options
+from caretbench.cli.options import group_by_role, panel_option, with_options
 from caretbench.runs.plans.options import COST, PROBLEMS, SAMPLING
 
 _OPTIONS = ("base_url", "header", "prompt", "connections", "timeout", "retries", "threads", "context_tokens", "prices",
@@ -64,7 +64,6 @@ def bench(
     from caretbench.bench.history import rates_table
     from caretbench.bench.settings import bench_settings
     from caretbench.reports.output.text_output import print_tables
-    from caretbench.runs.plans.roles import group_by_role
 
     given = {"alpha": alpha, "problems": limit}
     settings = bench_settings(root).model_copy(update={name: one for name, one in given.items() if one is not None})

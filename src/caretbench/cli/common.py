@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any, Self, TextIO
 
 import typer
 
+from caretbench.errors import DataError, describe_os_error, write_trial_file
 from caretbench.progress import Progress
 from caretbench.runs.plans.options import OUTPUT
 from caretbench.text_tables import align_columns, stacked_rows
@@ -231,3 +235,17 @@ def exit_on_complaints(complaints: Sequence[str]) -> None:
         print_note(line)
     if complaints:
         raise typer.Exit(1)
+
+
+def check_file_is_writable(path: Path, remedy: str = "choose another file with -o") -> None:
+    """Raise if a file cannot be written; nothing is created or changed.
+
+    Raises:
+        DataError: with path, cause and remedy.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        write_trial_file(path.parent)
+    except OSError as error:
+        raise DataError(describe_os_error(error, remedy, path)) from error

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
-from caretbench.cli.common import AsJson, print_line
+from caretbench.cli.common import AsJson, check_file_is_writable, print_line
 from caretbench.errors import UsageError
 
 
@@ -49,7 +49,6 @@ def compare(
       caretbench compare runs/first runs/second
       caretbench compare runs/mine --every-pair --by category
     """
-    from caretbench.errors import check_file_is_writable
     from caretbench.reports.compare import compare_runs, comparison_sentences, comparison_tables
     from caretbench.reports.output.page import render_comparison
     from caretbench.reports.output.text_output import print_tables

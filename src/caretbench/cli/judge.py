@@ -22,6 +22,7 @@ from caretbench.cli.common import (
 from caretbench.cli.forecast import print_judging_forecast
 from caretbench.cli.options import (
     cost_option,
+    group_by_role,
     judging_option,
     output_option,
     problems_option,
@@ -139,7 +140,7 @@ def _judges_by_name(options: Sequence[str], *, required: bool = True) -> dict[st
     Raises:
         UsageError: there is no judge, a name is not a model's, or a name occurs twice.
     """
-    from caretbench.runs.plans.roles import JUDGE_ROLE, group_by_role
+    from caretbench.runs.plans.roles import JUDGE_ROLE
 
     judges: dict[str, str] = {}
     named = group_by_role(options, [JUDGE_ROLE])

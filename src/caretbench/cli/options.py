@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from caretbench.errors import UsageError
 from caretbench.options import Option
 from caretbench.runs.plans.options import COST, JUDGING, OPTIONS_BY_NAME, OUTPUT, PROBLEMS, SAMPLING
+
+if TYPE_CHECKING:
+    from caretbench.runs.plans.roles import NamedModel
 
 
 def with_options(*options: str | Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -62,3 +66,24 @@ def explicit_options(context: typer.Context, values: Mapping[str, Any]) -> dict[
     """Return the options on the command line, including those whose value equals the default."""
     sources = {name: context.get_parameter_source(name) for name in values}
     return {name: values[name] for name, source in sources.items() if source and source.name != "DEFAULT"}
+
+
+def group_by_role(options: Iterable[str], allowed: Iterable[str] = ()) -> dict[str | None, list[NamedModel]]:
+    """Return the models by role; those under test under None.
+
+    Raises:
+        UsageError: a role has no meaning here.
+    """
+    from caretbench.runs.plans.roles import parse_model_option
+
+    roles = tuple(allowed)
+    by_role: dict[str | None, list[NamedModel]] = {}
+    for option in options:
+        model = parse_model_option(option)
+        if model.role is not None and model.role not in roles:
+            raise UsageError(
+                f"-m {option!r}: the role {model.role!r} has no part here; "
+                + (f"roles here: {', '.join(roles)}" if roles else "no role has")
+            )
+        by_role.setdefault(model.role, []).append(model)
+    return by_role

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caretbench.cli.common import AsJson, print_line
+from caretbench.cli.common import AsJson, check_file_is_writable, print_line
 from caretbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ def report(
       caretbench report runs/devbench-starter-default
       caretbench report runs/devbench-starter-default --strengths my-model
     """
-    from caretbench.errors import check_file_is_writable
     from caretbench.people.strengths.report_sections import whole_summary
     from caretbench.reports.overview import run_folders
     from caretbench.reports.run_summary import breakdown_labels, load_run_folder, write_html

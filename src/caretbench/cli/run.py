@@ -18,7 +18,14 @@ from caretbench.cli.common import (
     print_line,
     print_note,
 )
-from caretbench.cli.options import cost_option, judging_option, problems_option, sampling_option, with_options
+from caretbench.cli.options import (
+    cost_option,
+    group_by_role,
+    judging_option,
+    problems_option,
+    sampling_option,
+    with_options,
+)
 from caretbench.errors import UsageError
 from caretbench.runs.plans.options import OPTIONS, OVERRIDES_RUN_FILE
 
@@ -117,7 +124,7 @@ def _with_limit(config: RunConfig, source: Path | None, points: float) -> RunCon
         UsageError: the number of problems is set elsewhere.
     """
     from caretbench.models import without_sending
-    from caretbench.reports.results.paired_models import detection_of
+    from caretbench.reports.results.detection import detection_of
     from caretbench.runs.forecast import forecast_run
     from caretbench.runs.plans.config import ALL_SUITES
     from caretbench.runs.plans.plan import ResolvedRun
@@ -253,7 +260,7 @@ def _config_from_options(
         UsageError: there is no such suite; an option is wrong.
     """
     from caretbench.runs.plans.config import ALL_SUITES, config_from_options
-    from caretbench.runs.plans.roles import JUDGE_ROLE, group_by_role
+    from caretbench.runs.plans.roles import JUDGE_ROLE
     from caretbench.suites import load_suite
 
     if suite != ALL_SUITES:

@@ -22,7 +22,7 @@ from caretbench.cli.common import (
     print_note,
     print_table,
 )
-from caretbench.cli.options import panel_option, with_options
+from caretbench.cli.options import group_by_role, panel_option, with_options
 from caretbench.errors import UsageError
 from caretbench.text_tables import counted
 
@@ -101,7 +101,6 @@ def make(
     from caretbench.build.models.stored_models import StoredBuildModels
     from caretbench.errors import check_folder_is_writable
     from caretbench.models import without_sending
-    from caretbench.runs.plans.roles import group_by_role
     from caretbench.training.pair_making import PairOptions
     from caretbench.training.pair_set import PAIR_ROLES, make_pair_set, parse_shares, terms_notes
 

@@ -14,6 +14,7 @@ from caretbench.cli.common import (
     Data,
     StepProgress,
     SuiteName,
+    check_file_is_writable,
     join_counts,
     print_json,
     print_line,
@@ -59,7 +60,6 @@ def validate(
       caretbench validate devbench --data tasks --all
     """
     from caretbench.build.suite_validation import validate as validate_problems
-    from caretbench.errors import check_file_is_writable
     from caretbench.files import write_rows
     from caretbench.runs.plans.config import SuiteConfig
     from caretbench.runs.plans.options import options_to_tables

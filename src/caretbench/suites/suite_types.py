@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue
 
 from caretbench.files import DataError, sha256_text
 from caretbench.problem import Problem
-from caretbench.suites.validity import Validity
 
 
 class ProblemSet(NamedTuple):
@@ -171,11 +170,3 @@ class BuildResult(NamedTuple):
     numbers: Mapping[str, JsonValue]
     notes: tuple[str, ...] = ()
     usable: bool = True
-
-
-class ProblemGate(Protocol):
-    """A gate that validates problems."""
-
-    def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
-        """Return the verdicts on all problems, in order; append the missing ones to ``path``."""
-        ...

@@ -1,17 +1,16 @@
-"""Verdicts on problems, and the resumable loop of every gate, which stores verdicts one by one."""
+"""Verdicts of gates on problems."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
-from caretbench.files import RowAppender, cache_folder, read_appended, write_rows
-from caretbench.problem import Problem, Row
+from caretbench.files import cache_folder
+from caretbench.problem import Row
 
 Verdict = Literal["valid", "unverified", "invalid"]
 
@@ -49,43 +48,3 @@ def strength_counts(rows: Iterable[Validity]) -> Counter[str]:
 def verdicts_path(suite_name: str, data_hash: str) -> Path:
     """Return the file in the cache that stores the gate's verdicts on a set of problems."""
     return cache_folder() / "validity" / f"{suite_name}-{data_hash[:16]}.jsonl"
-
-
-class ResumableGate(ABC):
-    """Base class of gates: reuses stored verdicts, and decides the missing ones by :meth:`decide`."""
-
-    version: ClassVar[int] = GATE_VERSION
-    """Version of the rules; a suite's own gate may have a higher one than :data:`GATE_VERSION`."""
-    progress: Callable[[int], None]
-    """Called with the number of newly decided problems."""
-    refuses_accesses: bool = True
-    """A problem is invalid if its reference does what construction forbids; if not, its row only names the access."""
-
-    @abstractmethod
-    def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
-        """Yield a verdict on each problem as soon as it is decided, in any order.
-
-        ``all_problems`` is the whole set, in which near-duplicates are searched; by default ``problems``.
-        """
-
-    def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
-        """Return the verdicts on all problems, in order; missing ones are decided and appended to ``path``.
-
-        Verdicts of an older version of the gate are decided again and replaced.
-
-        Raises:
-            DataError: the file is damaged, or a project is not on this machine.
-        """
-        with RowAppender(path) as appender:
-            stored = {row.problem_id: row for row in read_appended(path, Validity)}
-            known = {name: row for name, row in stored.items() if row.gate == self.version}
-            waiting = [problem for problem in problems if problem.id not in known]
-            self.progress(len(problems) - len(waiting))
-            for decided in self.decide(waiting, problems):
-                verdict = decided.model_copy(update={"gate": self.version})
-                appender.append(verdict)
-                known[verdict.problem_id] = verdict
-                self.progress(1)
-        if stored.keys() & {problem.id for problem in waiting}:
-            write_rows(path, (stored | known).values())
-        return [known[problem.id] for problem in problems]

@@ -29,6 +29,7 @@ from caretbench.build.validation.mutants import (
     mutants,
     strength,
 )
+from caretbench.build.validation.resumable_gate import ResumableGate
 from caretbench.build.validation.workspace_gate import LAYOUTS, LINE_AGAIN, written_otherwise
 from caretbench.errors import UsageError
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
@@ -36,7 +37,7 @@ from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem
 from caretbench.suites.baselines import stub
-from caretbench.suites.validity import UNSEEN, ResumableGate, Validity
+from caretbench.suites.validity import UNSEEN, Validity
 
 # A reference with time, order or chance in it passes once; three runs show most of these.
 REFERENCE_RUNS = 3

@@ -34,6 +34,7 @@ from caretbench.build.validation.mutants import (
     value_mutants,
 )
 from caretbench.build.validation.mutation_target import mutation_table
+from caretbench.build.validation.resumable_gate import ResumableGate
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.project_tools import CLASSPATH_FIRST
@@ -46,7 +47,7 @@ from caretbench.languages import get_language
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, get_tests_check, original_file, workspace_request
 from caretbench.suites.baselines import stub
-from caretbench.suites.validity import UNSEEN, ResumableGate, Validity, Verdict
+from caretbench.suites.validity import UNSEEN, Validity, Verdict
 from caretbench.syntax import Span
 from caretbench.syntax.analysis import FileAnalysis, analyse
 from caretbench.syntax.parser import captures, encode, parse

@@ -27,10 +27,11 @@ from caretbench.people.review.records import (
     checked_name,
     new_event_id,
     now,
+    shown_texts,
 )
 from caretbench.people.review.state import ReviewState
 from caretbench.problem import Row
-from caretbench.runs.judging.ratings import RATINGS_NAME, HumanRating, shown_texts
+from caretbench.runs.judging.ratings import RATINGS_NAME, HumanRating
 from caretbench.runs.run_folder import RunFolder
 
 RATING_FIELDS: Final = (

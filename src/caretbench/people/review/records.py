@@ -13,8 +13,10 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from caretbench.errors import UsageError
 from caretbench.files import sha256_text
+from caretbench.judging.criteria import Criterion
+from caretbench.judging.prompting import question_text
 from caretbench.people.review.protocol import Answer
-from caretbench.problem import ContextFile, Row, StoredRow
+from caretbench.problem import Caret, ContextFile, Problem, Row, StoredRow
 
 
 class ShownItem(Row):
@@ -193,3 +195,20 @@ def checked_name(name: str) -> str:
     if not _NAME.match(name) or name == OWNER:
         raise UsageError(f"{name!r} is no name for a reviewer: up to 64 letters, digits, . _ @ -, and not 'owner'")
     return name
+
+
+def rated_score_names(criterion: Criterion) -> list[str]:
+    """Return the names of a person's scores: the criterion's, or hallucination (1) or none (0)."""
+    return ["hallucination"] if criterion.then is not None else [scale.name for scale in criterion.scores]
+
+
+def shown_texts(problem: Problem) -> dict[str, str]:
+    """Return the texts of a problem that a rating has for its readers, by field."""
+    shown = problem.shown
+    if isinstance(shown, Caret):
+        texts = {"language": shown.language, "prefix": shown.prefix, "suffix": shown.suffix}
+        if shown.instruction:
+            texts |= {"instruction": shown.instruction, "reference": problem.reference}
+        return texts
+    language = problem.label("language") if "language" in problem.labels else ""
+    return {"language": language, "question": question_text(shown), "reference": problem.reference}

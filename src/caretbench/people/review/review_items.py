@@ -21,11 +21,10 @@ from caretbench.people.review.database import ReviewDatabase
 from caretbench.people.review.judge_scores import scores_by_judge
 from caretbench.people.review.protocol import MAX_CHOICES, ControlRule, ReviewProtocol, ReviewQuestion, load_protocol
 from caretbench.people.review.queues import rank
-from caretbench.people.review.records import HiddenItem, ReviewItem, ShownItem
+from caretbench.people.review.records import HiddenItem, ReviewItem, ShownItem, rated_score_names
 from caretbench.problem import Caret, ChoiceCheck, InlineSplice, Problem, Question, Row, TestsCheck
 from caretbench.runs.judging.judge_requests import DistinctText, baseline_names
 from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
-from caretbench.runs.judging.ratings import rated_score_names
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.verdict import passed_by_completion
 from caretbench.suites import load_problems, load_suite

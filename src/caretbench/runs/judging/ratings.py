@@ -10,9 +10,7 @@ from typing import Final
 from pydantic import Field
 
 from caretbench.files import DataError, read_rows
-from caretbench.judging.criteria import Criterion
-from caretbench.judging.prompting import question_text
-from caretbench.problem import Caret, Problem, Row
+from caretbench.problem import Row
 from caretbench.runs.request_stage import StageCounts
 from caretbench.runs.run_folder import RunFolder
 
@@ -71,23 +69,6 @@ def read_ratings(folder: RunFolder) -> list[HumanRating]:
             raise DataError(f"{path}: {row.rater} rated one text of {row.problem_id} twice")
         ratings[key] = row
     return list(ratings.values())
-
-
-def rated_score_names(criterion: Criterion) -> list[str]:
-    """Return the names of a person's scores: the criterion's, or hallucination (1) or none (0)."""
-    return ["hallucination"] if criterion.then is not None else [scale.name for scale in criterion.scores]
-
-
-def shown_texts(problem: Problem) -> dict[str, str]:
-    """Return the texts of a problem that a rating has for its readers, by field."""
-    shown = problem.shown
-    if isinstance(shown, Caret):
-        texts = {"language": shown.language, "prefix": shown.prefix, "suffix": shown.suffix}
-        if shown.instruction:
-            texts |= {"instruction": shown.instruction, "reference": problem.reference}
-        return texts
-    language = problem.label("language") if "language" in problem.labels else ""
-    return {"language": language, "question": question_text(shown), "reference": problem.reference}
 
 
 def ratings_of_criterion(rows: Iterable[HumanRating], criterion: str) -> list[HumanRating]:

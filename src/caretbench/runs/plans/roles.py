@@ -59,25 +59,6 @@ def parse_model_option(option: str) -> NamedModel:
     return NamedModel(name, spec)
 
 
-def group_by_role(options: Iterable[str], allowed: Iterable[str] = ()) -> dict[str | None, list[NamedModel]]:
-    """Return the models by role; those under test under None.
-
-    Raises:
-        UsageError: a role has no meaning here.
-    """
-    roles = tuple(allowed)
-    by_role: dict[str | None, list[NamedModel]] = {}
-    for option in options:
-        model = parse_model_option(option)
-        if model.role is not None and model.role not in roles:
-            raise UsageError(
-                f"-m {option!r}: the role {model.role!r} has no part here; "
-                + (f"roles here: {', '.join(roles)}" if roles else "no role has")
-            )
-        by_role.setdefault(model.role, []).append(model)
-    return by_role
-
-
 def is_local(spec: str) -> bool:
     """Return whether a model runs on this machine, by its name and the address of a vLLM server that is set."""
     # The provider reads this variable itself: the spec looks local, and the server may be anywhere.

@@ -23,13 +23,14 @@ from caretbench.models import AccessCheck, ClientOpener, unchecked
 from caretbench.people.review.database import ReviewDatabase
 from caretbench.people.review.exchange import review_ratings
 from caretbench.people.review.judge_scores import TOTAL, TextScores, scores_by_judge
+from caretbench.people.review.records import rated_score_names
 from caretbench.people.review.state import ReviewState
 from caretbench.people.review.study.style_variants import style_variants
 from caretbench.problem import Caret, Row
 from caretbench.progress import Progress
 from caretbench.runs.judging.judge_requests import DistinctText
 from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
-from caretbench.runs.judging.ratings import HumanRating, JudgingResult, rated_score_names
+from caretbench.runs.judging.ratings import HumanRating, JudgingResult
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites.selection import Selection
 

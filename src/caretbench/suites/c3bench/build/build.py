@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from caretbench.build.build_models import BuildJob, BuildModels
 from caretbench.build.validation.duplicates import near_duplicate_texts
+from caretbench.build.validation.resumable_gate import ProblemGate
 from caretbench.build.validation.reviewed import reviewed_problems
 from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher, open_executor
@@ -38,7 +39,7 @@ from caretbench.suites.c3bench.build.variants.code_context import CodeContext, E
 from caretbench.suites.c3bench.build.variants.examination import examine, verdict_counts
 from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, GENERATOR_ROLE, generate_variants
 from caretbench.suites.c3bench.build.variants.written_variants import read_variants
-from caretbench.suites.suite_types import BuildResult, ProblemGate
+from caretbench.suites.suite_types import BuildResult
 from caretbench.suites.validity import Validity
 from caretbench.versions import versions
 

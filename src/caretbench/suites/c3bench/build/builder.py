@@ -12,6 +12,7 @@ from caretbench.build.build_models import BuildJob
 from caretbench.build.builder import Builder
 from caretbench.build.validation.duplicates import near_duplicate_texts
 from caretbench.build.validation.program_gate import GateAnswer, ProgramGate, trivial_answers
+from caretbench.build.validation.resumable_gate import ResumableGate
 from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, SAFIM
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest, Executor
@@ -36,7 +37,7 @@ from caretbench.suites.c3bench.measures import (
 )
 from caretbench.suites.c3bench.scale.scale_types import Level
 from caretbench.suites.suite_types import BuildResult, Table
-from caretbench.suites.validity import ResumableGate, Validity
+from caretbench.suites.validity import Validity
 
 
 @dataclass

@@ -11,6 +11,7 @@ from caretbench.build import register_builder
 from caretbench.build.build_models import BuildJob
 from caretbench.build.builder import Builder
 from caretbench.build.validation.program_gate import ProgramGate
+from caretbench.build.validation.resumable_gate import ProblemGate
 from caretbench.download import PinnedFile, copy_file, download_file, is_complete
 from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
@@ -23,7 +24,7 @@ from caretbench.suites.devbench.build.construction.construction_build import bui
 from caretbench.suites.devbench.build.construction.scenario_grid import instances_per_cell, read_template
 from caretbench.suites.devbench.released_problems import COMPLETIONS, REVISION, released_files, released_path
 from caretbench.suites.devbench.suite import DevBenchProfile
-from caretbench.suites.suite_types import BuildResult, ProblemGate
+from caretbench.suites.suite_types import BuildResult
 
 
 @register_builder

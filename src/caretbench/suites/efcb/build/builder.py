@@ -21,6 +21,7 @@ from caretbench.build.sources.git_mining import MiningPeriod, MiningProgress, mi
 from caretbench.build.sources.github import mine_github
 from caretbench.build.sources.pull_request import PullRequest, read_pull_requests
 from caretbench.build.sources.repository import UNKNOWN_ORGANIZATION, RepositoryFacts, SourceFilesByRepository
+from caretbench.build.validation.resumable_gate import ResumableGate
 from caretbench.errors import DataError, UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.grouping import grouped
@@ -39,7 +40,7 @@ from caretbench.suites.efcb.lexical_similarity import MIN_QUESTIONS
 from caretbench.suites.efcb.problem_metadata import FOUR_TEXTS_TIER, SUITE_NAME, TASKS
 from caretbench.suites.efcb.tables.data_tables import data_tables
 from caretbench.suites.suite_types import BuildResult, Table
-from caretbench.suites.validity import ResumableGate, Validity
+from caretbench.suites.validity import Validity
 
 Measure = Callable[[Problem, str | None], Mapping[str, float]]
 # The shown patch without its masks reaches .897 of the whole patch under `paper`: those questions stay, for comparison,

@@ -9,14 +9,14 @@ from pathlib import Path
 from caretbench.build import register_builder
 from caretbench.build.builder import Builder
 from caretbench.build.validation.program_gate import ProgramGate
+from caretbench.build.validation.resumable_gate import ProblemGate, ResumableGate
 from caretbench.conventional import conventional_names
 from caretbench.conventional.descriptions import description, pull_files
 from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.problem import Problem
 from caretbench.suites.fim.measures import equal_lines
-from caretbench.suites.suite_types import ProblemGate
-from caretbench.suites.validity import ResumableGate, Validity
+from caretbench.suites.validity import Validity
 
 
 def same_holes(problems: Sequence[Problem]) -> Mapping[str, str]:

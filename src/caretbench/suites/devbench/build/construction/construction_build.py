@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from caretbench.build.build_models import AnswersMissingError, BuildJob, BuildModels, BuildRequest, ExpectedRequests
 from caretbench.build.sources.licences import RedistributionError, redistribution_terms
+from caretbench.build.validation.resumable_gate import ProblemGate
 from caretbench.errors import DataError, UsageError
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.execution.toolchains import load_runtime
@@ -51,7 +52,7 @@ from caretbench.suites.devbench.build.construction.scenario_grid import (
     weights_notes,
 )
 from caretbench.suites.devbench.build.construction.tracks import SHOWN_CHARACTERS, TrackList
-from caretbench.suites.suite_types import BuildResult, ProblemGate
+from caretbench.suites.suite_types import BuildResult
 from caretbench.text_tables import align_columns, counted
 from caretbench.versions import versions
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from caretbench.build.validation.program_gate import WATCHED_RUN
+from caretbench.build.validation.resumable_gate import ProblemGate
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.languages import get_language
 from caretbench.problem import InlineSplice, Problem
 from caretbench.redaction import redact
 from caretbench.suites.devbench.build.construction.build_folder import AttemptOutcome
-from caretbench.suites.suite_types import ProblemGate
 from caretbench.suites.validity import UNSEEN, Validity
 from caretbench.syntax.documentation import comments
 
