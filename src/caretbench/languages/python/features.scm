@@ -106,6 +106,16 @@
 (call function: (attribute object: (identifier) @updated.name @changed attribute: (identifier) @_grows)
   (#any-of? @_grows "append" "appendleft" "extend" "add" "update" "setdefault" "insert"))
 
+; What a call may change: the object that it is made on, and its arguments.
+(call function: [(identifier) @_called (attribute object: (identifier) @changed.call attribute: (identifier) @_called)]
+  (#not-match? @_called "^(count|get|index|items|keys|values)$"))
+(call function: [(identifier) @_called (attribute attribute: (identifier) @_called)]
+  arguments: (argument_list (identifier) @changed.call)
+  (#not-match? @_called "^(abs|all|any|len|max|min|range|sorted|sum|count|get|index|items|keys|values)$"))
+(augmented_assignment left: (attribute object: (identifier) @changed.call))
+(assignment left: (attribute object: (identifier) @changed.call))
+(_ parameters: (_ [(identifier) @function.parameter (_ . (identifier) @function.parameter)]))
+
 (assignment left: (identifier) @filled.dict right: [(dictionary) (dictionary_comprehension)])
 (assignment left: (identifier) @filled.dict
   right: (call function: [(identifier) @_kind (attribute attribute: (identifier) @_kind)])

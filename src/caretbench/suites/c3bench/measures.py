@@ -21,7 +21,6 @@ from caretbench.problem import Caret, CriterionCheck, InlineSplice, PredicateChe
 from caretbench.profiles import ProfileRule, ProfileRules, default_only
 from caretbench.suites.c3bench.implementations.features import FeatureRule, found_features
 from caretbench.suites.c3bench.implementations.reduction import PredicateWords, reduced_text
-from caretbench.suites.c3bench.implementations.tree_reduction import reduced_tree_text
 from caretbench.suites.c3bench.scale.scale_types import Level, ScaleSpecification
 from caretbench.suites.c3bench.scale.statements import column_at, statement_table
 from caretbench.suites.c3bench.scale.verifier import lenient_texts, verify, verify_published
@@ -65,7 +64,7 @@ FEATURES_PREDICATE = "features"
 SCALE_PREDICATE = "scale"
 JUDGED = CriterionCheck(name="c3-instruction", maximum=1.0)
 """Judged criterion of problems about the implementation, next to their predicates or in their place."""
-REDUCTION_SCORER: Final = "reduction@2"
+REDUCTION_SCORER: Final = "reduction@3"
 """Scorer of reduced answers."""
 C3_GATE_VERSION: Final = GATE_VERSION + 2
 """Version of the gate for this suite. +2: references are reduced by the words of their predicates, and answers with the
@@ -204,10 +203,7 @@ def _reduction(problem: Problem, rule: FeatureRule, text: str) -> Reduction:
         return not faults(left)
 
     words = PredicateWords(rule.requires, caret.prefix, text)
-    if caret.language == "python":
-        left = yield from reduced_text(caret.prefix, text, caret.suffix, words, holds)
-    else:
-        left = yield from reduced_tree_text(caret.prefix, text, caret.suffix, caret.language, words, holds)
+    left = yield from reduced_text(caret.prefix, text, caret.suffix, caret.language, words, holds)
     if left is None:
         return Measurement(REDUCTION_SCORER, {NOT_REDUCED: 1.0})
     unmet = faults(left)

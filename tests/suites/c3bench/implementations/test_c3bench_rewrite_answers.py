@@ -90,6 +90,6 @@ def shortened(text: str, rule: FeatureRule, whole: FoundFeatures) -> Reduction:
         return rule.holds(whole.left_with(found_in(textwrap.dedent(shorter).rstrip("\n"))))
 
     words = PredicateWords(rule.requires, "def f(a):\n", text)
-    left = yield from reduced_text("def f(a):\n", text, "", words, holds)
+    left = yield from reduced_text("def f(a):\n", text, "", "python", words, holds)
     assert left is not None
-    return Measurement("reduction@2", {}, {"left": left})
+    return Measurement("reduction@3", {}, {"left": left})

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites.c3bench.implementations.features import FeatureRule, found_features, has_features
-from caretbench.suites.c3bench.implementations.reduction import PredicateWords
-from caretbench.suites.c3bench.implementations.tree_reduction import reduced_tree_text
+from caretbench.suites.c3bench.implementations.reduction import PredicateWords, reduced_text
 
 AROUND = {
     "javascript": ("function f(xs) {\n", "}\n"),
@@ -57,7 +56,7 @@ def left(language: str, text: str, *needed: str) -> tuple[str | None, list[str]]
     """Return what is left of a text that passes while it contains the needed parts, and what was tried."""
     prefix, suffix = AROUND[language]
     words = PredicateWords(("of no word",), prefix, text)
-    steps, tried, answer = reduced_tree_text(prefix, text, suffix, language, words, lambda _: True), [], None
+    steps, tried, answer = reduced_text(prefix, text, suffix, language, words, lambda _: True), [], None
     while True:
         try:
             shorter = steps.send(answer)

@@ -1,29 +1,27 @@
-"""Reduction of a Python answer: what is left of it while its tests pass.
+"""Reduction of an answer: what is left of it while its tests pass.
 
 Statements are deleted, blocks unwrapped, and calls replaced by their arguments. An answer to another instruction, with
-lines that only look like this one's, loses these lines.
+lines that only look like this one's, loses these lines. A declaration without a use goes with its last use, since Go
+compiles nothing with one.
 """
 
 from __future__ import annotations
 
-import ast
-import builtins
-import copy
 import re
-import textwrap
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from caretbench.suites.c3bench.implementations.rewrite import contains, loaded, nodes_of, stored, text_of
-from caretbench.syntax.parser import python_module
+import tree_sitter
 
-_BODIES = ("body", "orelse", "finalbody")
-_MAX_NODES = 800
-"""Maximum number of nodes of a reduced answer, about 60 lines: each edit copies the whole. The starter set has 84."""
-_BUILTINS = frozenset(dir(builtins))
-_PURE = frozenset({"abs", "all", "any", "len", "max", "min", "range", "sorted", "sum"})
-"""Functions that change none of their arguments."""
-_PURE_METHODS = frozenset({"count", "get", "index", "items", "keys", "values"})
-"""Methods that change neither their object nor their arguments."""
+from caretbench.languages import language_of_grammar
+from caretbench.languages.node_kinds import NodeKinds, node_kinds
+from caretbench.suites.c3bench.implementations.features import TreeParts, is_in
+from caretbench.syntax.parser import encode, parse, python_module, text_of
+
+_WORD = re.compile(r"\w+")
+_MAX_TEXT = 6000
+"""Maximum number of characters of an answer that is reduced."""
 
 
 # Words of features that are not named by one; of others, the name is the word: `call:sum`, `updated_in_loop:ways`.
@@ -82,237 +80,248 @@ def _has(word: str, text: str) -> bool:
     return re.search(rf"(?<!\w){word}(?!\w)", text) is not None if word.isidentifier() else word in text
 
 
+class _Edit(NamedTuple):
+    """Span of bytes in a program, what takes its place, and whether it is an outer statement of the answer."""
+
+    start: int
+    end: int
+    new: bytes = b""
+    is_outer: bool = False
+
+
 def reduced_text(
-    prefix: str, text: str, suffix: str, words: PredicateWords, holds: Callable[[str], bool]
+    prefix: str, text: str, suffix: str, language: str, words: PredicateWords, holds: Callable[[str], bool]
 ) -> Generator[str, bool | None, str | None]:
     """Yield shorter answers; each is sent whether it passes, or None to end.
 
-    Texts that read a name which they do not bind, and loops that cannot end, are not tried: of 604 runs of the starter
-    set's references 233 ended with a NameError or the like, and 15 used 23 of 38 s of CPU.
+    Texts that do not parse, use a name that they no longer declare, or contain a new endless loop are not tried.
 
     Args:
         prefix: Text before the answer.
         text: Answer.
         suffix: Text after it.
+        language: Language, which has features.
         words: Words of the predicate; other parts are not edited.
         holds: Return whether an answer satisfies the predicate; the first that does not, and passes, ends the search.
 
     Returns:
-        The shortest answer that passed; None if it was ended, or if the text is no list of statements, or too long.
+        The shortest answer that passed; None if it was ended, or if the text is too long.
     """
-    line = prefix.rpartition("\n")[2]
-    module = _statements(line, text)
-    if module is None:
+    # Each edit copies the answer: 700 lines `0` took 11 s, and 5,000 lines minutes.
+    if len(text) > _MAX_TEXT:
         return None
-    margin = _margin(line + text)
-    known = _BUILTINS | _unbound(module) | _names_around(prefix, text, suffix)
-    seen, place, more = {text_of(module.body)}, 0, False
-    endless = _endless(module)
-    while (edited := _edited(module, place)) is not None or more:
-        if edited is None:
-            # Where the last use of a name has gone, its assignment may go, too.
+    # Lines are whole: an answer may begin behind the indentation of its first one.
+    line = prefix.rpartition("\n")[2]
+    line = "" if line.strip() else line
+    program, text = _Program(prefix.removesuffix(line), suffix, language), line + text
+    seen, place, more = {text}, 0, False
+    # Loops that lost their step: 14 of the 19 s of CPU for Python's references of the starter set, since only a limit
+    # ended them.
+    endless = program.endless(text)
+    while (edit := program.edit(text, place)) is not None or more:
+        if edit is None:
+            # Where the last use of a name has gone, its declaration may go, too.
             place, more = 0, False
             continue
-        changed, part, is_outer = edited
         place += 1
-        # What only looks like the instruction has statements of its own, of which some lack its words.
-        if not (is_outer or words.touches(part)) or not _can_end(changed, endless):
+        # Of 1,310 runs for the starter set's references 900 edited parts that no feature of the predicate needs.
+        if not (edit.is_outer or words.touches(program.part(text, edit))):
             continue
-        plain = text_of(changed.body)
-        shorter = textwrap.indent(plain, margin).removeprefix(line) + "\n"
-        if plain in seen or python_module(prefix + shorter + suffix) is None:
+        changed = program.changed(text, edit)
+        if changed in seen or not changed.startswith(line) or not program.is_sound(changed, endless):
             continue
-        if unbound := _unbound(changed) - known:
+        shorter = changed.removeprefix(line)
+        # A third of the runs ended with a name that nothing bound any more.
+        if unbound := program.unbound(text, changed):
             # What uses the name must go first.
             more = (not holds(shorter) and words.add(unbound)) or more
             continue
-        seen.add(plain)
+        seen.add(changed)
         passes = yield shorter
         if passes is None:
             return None
         if passes:
             if not holds(shorter):
                 return shorter
-            module, text, more, endless = changed, shorter, True, _endless(changed)
+            text, more, endless = changed, True, program.endless(changed)
             # Earlier places failed; those after this one have moved up.
             place -= 1
-    return text
+    return text.removeprefix(line)
 
 
-def _margin(text: str) -> str:
-    """Return the indentation of the first line that is not blank."""
-    first = next(one for one in text.split("\n") if one.strip())
-    return first[: len(first) - len(first.lstrip())]
+class _Program:
+    """Text around an answer, with the edits of the answer."""
 
+    def __init__(self, prefix: str, suffix: str, language: str) -> None:
+        self.prefix, self.suffix, self.language = prefix, suffix, language
+        self.kinds: NodeKinds = node_kinds(language)
+        self.indented = language_of_grammar(language).indented
+        self.start = len(encode(prefix))
+        self._parts: dict[str, TreeParts] = {}
+        self._edits: tuple[str, list[_Edit]] = ("", [])
 
-def _statements(line: str, text: str) -> ast.Module | None:
-    """Return the statements of a text whose first line begins with ``line``; None if it is none, or too long."""
-    module = None if line.strip() else python_module(textwrap.dedent(line + text))
-    fits = module is not None and module.body and sum(1 for _ in ast.walk(module)) <= _MAX_NODES
-    return module if fits else None
+    def parts(self, text: str) -> TreeParts:
+        """Return the captures of the program with a text."""
+        if text not in self._parts:
+            # An edit is compared with the text before it, and with nothing else.
+            self._parts = dict([*self._parts.items()][-1:])
+            self._parts[text] = TreeParts.of(self.prefix, text, self.suffix, self.language)
+        return self._parts[text]
 
+    def is_sound(self, text: str, endless: int) -> bool:
+        """Return whether a text contains something, parses in its place, and has no more endless loops."""
+        whole = self.prefix + text + self.suffix
+        # The grammar of Python accepts empty blocks.
+        parses = (
+            python_module(whole) is not None if self.indented else not parse(whole, self.language).root_node.has_error
+        )
+        return bool(text.strip()) and parses and self.endless(text) <= endless
 
-def _edited(module: ast.Module, place: int) -> tuple[ast.Module, str, bool] | None:
-    """Return a copy of a module with one edit made, the text of the part, and whether it is an outer statement.
+    def edit(self, text: str, place: int) -> _Edit | None:
+        """Return an edit by its number; None if there are not so many."""
+        if self._edits[0] != text:
+            self._edits = text, list(self._possible_edits(text))
+        return next(iter(self._edits[1][place:]), None)
 
-    None: there are not so many edits.
-    """
-    changed = copy.deepcopy(module)
-    for number, (target, field, index, new) in enumerate(_edits(changed)):
-        if number < place:
-            continue
-        part = getattr(target, field)
-        text = ast.unparse(part if index is None else part[index])
-        if index is None:
-            setattr(target, field, new[0])
-        else:
-            part[index : index + 1] = new
-            if not part and field == "body" and not isinstance(target, ast.Module):
-                part.append(ast.Pass())
-        return changed, text, target is changed and not new
-    return None
+    def part(self, text: str, edit: _Edit) -> str:
+        """Return what is edited."""
+        return encode(text)[edit.start - self.start : edit.end - self.start].decode()
 
+    def changed(self, text: str, edit: _Edit) -> str:
+        """Return a text after an edit, without the declarations that it leaves unused."""
+        shorter = self._spliced(text, edit)
+        declared = set(_counts(self.parts(text).span.get("name.name", ())))
+        while (dead := self._dead_declaration(shorter, declared)) is not None:
+            shorter = self._spliced(shorter, dead)
+        return shorter
 
-_Edit = tuple[ast.AST, str, int | None, Sequence[ast.AST]]
-"""Node, field, index in a list of the field, and what takes the place of the part."""
+    def _spliced(self, text: str, edit: _Edit) -> str:
+        own = encode(text)
+        before, after = own[: edit.start - self.start], own[edit.end - self.start :]
+        line, rest = before.rpartition(b"\n")[2], after.partition(b"\n")
+        if not edit.new and not line.strip() and not rest[0].strip():
+            before, after = before.removesuffix(line), rest[2]  # the line goes with all that is in it
+        return (before + edit.new + after).decode()
 
+    def unbound(self, text: str, changed: str) -> set[str]:
+        """Return the names that a text uses, and that only its earlier form declared."""
+        names = "name.name", "function.name", "function.parameter", "import.name"
+        before, after = (
+            {text_of(node) for name in names for node in self.parts(one).whole.get(name, ())} for one in (text, changed)
+        )
+        return (before - after).intersection(_WORD.findall(changed + self.suffix))
 
-def _edits(module: ast.Module) -> Iterator[_Edit]:
-    """Yield the possible edits: outer statements first, since with one of them all in it goes."""
-    steering = _steering(module)
-    blocks = [
-        (node, field, index, statement)
-        for node in ast.walk(module)
-        for field in _BODIES
-        if isinstance(statements := getattr(node, field, None), list)
-        for index, statement in enumerate(statements)
-        # Without its `break` a search finds the same, and right answers with a flag would lose it.
-        if isinstance(statement, ast.stmt) and not isinstance(statement, ast.Pass | ast.Break | ast.Continue)
-        if statement not in steering
-    ]
-    yield from ((node, field, index, ()) for node, field, index, _ in blocks)
-    for node, field, index, statement in blocks:
-        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            is_last = index + 1 == len(getattr(node, field))
+    def endless(self, text: str) -> int:
+        """Return the number of loops that change no name of their condition, and are not left."""
+        parts = self.parts(text)
+        return sum(
+            self._conditions([loop], parts).isdisjoint(_changed_names(loop, parts))
+            and not any(is_in(one, loop) for one in parts.span.get("exit", ()))
+            for loop in parts.span.get("while", ())
+        )
+
+    def _conditions(self, loops: Sequence[tree_sitter.Node], parts: TreeParts) -> set[str]:
+        """Return the names in the conditions of loops."""
+        conditions = (one for one in parts.span.get("condition", ()) if any(is_in(one, loop) for loop in loops))
+        return {name for one in conditions for name in _WORD.findall(text_of(one))}
+
+    def _dead_declaration(self, text: str, declared: set[str]) -> _Edit | None:
+        """Return the deletion of a statement that declares names without a use; None if there is none."""
+        words = Counter(_WORD.findall(text + self.suffix))
+        for node in self.parts(text).span.get("name.name", ()):
+            statement = self._statement(node)
+            if statement is None or statement.type in self.kinds.loops | self.kinds.branches:
+                continue
+            names = _counts(one for one in self.parts(text).span["name.name"] if is_in(one, statement))
+            if names.keys() <= declared and all(words[name] == count for name, count in names.items()):
+                return _Edit(statement.start_byte, statement.end_byte)
+        return None
+
+    def _statement(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
+        """Return the innermost statement around a node."""
+        current: tree_sitter.Node | None = node
+        while current is not None and (current.parent is None or current.parent.type not in self.kinds.statement_lists):
+            current = current.parent
+        return current if current is not None and current.start_byte >= self.start else None
+
+    def _possible_edits(self, text: str) -> Iterator[_Edit]:
+        """Yield the possible edits: outer statements first, since with one of them all in it goes."""
+        kinds, end = self.kinds, self.start + len(encode(text))
+        root = parse(self.prefix + text + self.suffix, self.language).root_node
+        nodes = [node for node in _breadth_first(root) if self.start <= node.start_byte < node.end_byte <= end]
+        # Without its `break` a search finds the same, and right answers would lose it.
+        statements = [
+            (node, node.parent) for node in nodes
+            if node.is_named and node.parent is not None and node.parent.type in kinds.statement_lists
+            and node.type not in kinds.statement_lists | kinds.breaks | kinds.continues | kinds.comments
+            and not self._steers(node, text)
+        ]  # fmt: skip
+        for node, held in statements:
+            # A body without braces begins with its first statement, which may be the answer's.
+            is_outer = held.parent is None or held.parent.start_byte < self.start
+            is_alone = self.indented and not is_outer and held.named_child_count == 1
+            yield _Edit(node.start_byte, node.end_byte, b"pass" if is_alone else b"", is_outer)
+        for node, _ in statements:
+            if node.type in kinds.conditional | kinds.resources:
+                yield from (_Edit(node.start_byte, node.end_byte, inner) for inner in self._bodies(node, node))
+        yield from self._smaller(node for node in nodes if not self._steers(node, text))
+
+    def _smaller(self, nodes: Iterable[tree_sitter.Node]) -> Iterator[_Edit]:
+        """Yield the edits that put an argument in the place of a call, or a value in that of a conditional."""
+        kinds = self.kinds
+        for node in nodes:
+            if node.type in kinds.calls | kinds.creations:
+                given = node.child_by_field_name("arguments")
+                is_value = given is not None and given.type in kinds.generator_expressions
+                parts = [] if given is None else [given] if is_value else given.named_children
+            elif node.type in kinds.conditional_expressions:
+                parts = [one for one in node.named_children if one != node.named_children[int(self.indented)]]
+            else:
+                continue
             yield from (
-                (node, field, index, inner) for name in _BODIES if (inner := _unwrapped(statement, name, is_last))
+                _Edit(node.start_byte, node.end_byte, part.text or b"")
+                for part in parts
+                if part.type not in kinds.comments and part.type not in kinds.keyed
             )
-    yield from _smaller_expressions(module, steering)
+
+    def _steers(self, statement: tree_sitter.Node, text: str) -> bool:
+        """Return whether a loop with a condition ends by a part of it: a test, or a change of what it tests."""
+        parts = self.parts(text)
+        loops = [one for one in parts.span.get("while", ()) if is_in(statement, one)]
+        if statement.type in self.kinds.conditional:
+            return bool(loops) and statement.type in self.kinds.branches
+        return not self._conditions(loops, parts).isdisjoint(_changed_names(statement, parts))
+
+    def _bodies(self, statement: tree_sitter.Node, block: tree_sitter.Node) -> Iterator[bytes]:
+        """Yield the statements of each block of a statement, without those that leave a loop."""
+        kinds = self.kinds
+        for child in block.children:
+            if child.type in kinds.elifs | kinds.else_clauses | kinds.handlers | kinds.finally_clauses:
+                yield from self._bodies(statement, child)
+            elif child.type in kinds.statement_lists:
+                inner = child.named_children
+                while len(inner) == 1 and inner[0].type in kinds.statement_lists:
+                    inner = inner[0].named_children
+                left = kinds.breaks | kinds.continues if block.type in kinds.loops else frozenset()
+                if inner and inner[-1].type in kinds.returns | kinds.throws and statement.next_named_sibling:
+                    continue  # nothing behind it would run
+                deep, outer = (b"\n" + b" " * one.start_point.column for one in (child, statement))
+                lines = deep.join(one.text or b"" for one in inner if one.type not in left)
+                yield lines.replace(deep, outer) if self.indented else lines
 
 
-def _smaller_expressions(module: ast.Module, steering: set[ast.AST]) -> Iterator[_Edit]:
-    """Yield the edits that put an argument in the place of a call, or a value in that of a conditional expression."""
-    for node in ast.walk(module):
-        for field, value in ast.iter_fields(node):
-            parts = list(enumerate(value)) if isinstance(value, list) else [(None, value)]
-            for index, part in parts:
-                if part not in steering:
-                    yield from ((node, field, index, [new]) for new in _smaller(part))
+def _changed_names(node: tree_sitter.Node, parts: TreeParts) -> set[str]:
+    """Return the names whose values may change within a node; ``changed.call`` are those that a call may change."""
+    captured = (one for name in ("updated.name", "changed.call") for one in parts.span.get(name, ()))
+    return {text_of(one) for one in captured if is_in(one, node)}
 
 
-def _steering(module: ast.Module) -> set[ast.AST]:
-    """Return the parts of ``while`` loops by which these end: changes of the names that they test, and tests.
-
-    Of 19 s of CPU for the starter set's references in Python, 14 were 15 programs that did not end.
-    """
-    steering: set[ast.AST] = set()
-    for loop in (one for one in ast.walk(module) if isinstance(one, ast.While)):
-        inner = [one for statement in loop.body for one in ast.walk(statement)]
-        tests = [loop.test, *(one.test for one in inner if isinstance(one, ast.If))]
-        names = loaded(tests) - _PURE
-        calls = {one for one in inner if isinstance(one, ast.Call) and _may_change(one, names)}
-        steering |= calls | {one for one in inner if isinstance(one, ast.If)}
-        steering |= {
-            one for one in inner
-            if isinstance(one, ast.stmt) and not hasattr(one, "body")
-            and (_changed_names([one]) & names or calls.intersection(ast.walk(one)))
-        }  # fmt: skip
-    return steering
+def _counts(nodes: Iterable[tree_sitter.Node]) -> Counter[str]:
+    return Counter(text_of(node) for node in nodes)
 
 
-def _unwrapped(block: ast.stmt, field: str, is_last: bool) -> list[ast.stmt]:
-    """Return the statements of a block; what leaves a loop goes with it, and no return may come before others."""
-    inner = getattr(block, field, None) or []
-    is_loop = isinstance(block, ast.For | ast.AsyncFor | ast.While)
-    left = [one for one in inner if not (is_loop and isinstance(one, ast.Break | ast.Continue))]
-    return [] if left and isinstance(left[-1], ast.Return | ast.Raise) and not is_last else left
-
-
-def _smaller(part: object) -> Sequence[ast.expr]:
-    match part:
-        case ast.Call(args=arguments):
-            return [one for one in arguments if not isinstance(one, ast.Starred)]
-        case ast.IfExp(body=first, orelse=second):
-            return [first, second]
-    return []
-
-
-def _bound(node: ast.AST) -> set[str]:
-    """Return the names that a node binds, without those in it."""
-    match node:
-        case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-            return {name}
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return {name}
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            return {name}
-        case ast.MatchMapping(rest=str(name)):
-            return {name}
-        case ast.alias(name=name, asname=other):
-            return {other or name.partition(".")[0]}
-    return set()
-
-
-def _unbound(module: ast.Module) -> set[str]:
-    """Return the names that a module reads and binds nowhere; ``+=`` binds none."""
-    augmented = {one.target for one in ast.walk(module) if isinstance(one, ast.AugAssign)}
-    bound = {name for node in ast.walk(module) if node not in augmented for name in _bound(node)}
-    return (loaded(module) | {one.id for one in augmented if isinstance(one, ast.Name)}) - bound
-
-
-def _names_around(prefix: str, text: str, suffix: str) -> set[str]:
-    """Return the names that are bound around a text: in its module, and in the statement of the module that has it."""
-    module = python_module(prefix + text + suffix)
-    lines = range(prefix.count("\n") + 1, (prefix + text.rstrip("\n")).count("\n") + 2)
-    names: set[str] = set()
-    for statement in module.body if module else ():
-        around = statement.lineno in lines or statement.lineno < lines[0] <= (statement.end_lineno or 0)
-        is_scope = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        for node in ast.walk(statement) if around or not is_scope else [statement]:
-            if getattr(node, "lineno", 0) not in lines:
-                names |= _bound(node)
-    return names
-
-
-def _can_end(module: ast.Module, endless: int) -> bool:
-    """Return whether a module contains something, and has at most a number of endless loops."""
-    return bool(module.body) and _endless(module) <= endless
-
-
-def _endless(module: ast.Module) -> int:
-    """Return the number of ``while`` loops that change nothing of their condition and are not left."""
-    loops = (one for one in ast.walk(module) if isinstance(one, ast.While))
-    return sum(
-        not _changed_names(one.body) & (names := loaded(one.test) - _PURE)
-        and not contains(one.body, ast.Break, ast.Return, ast.Raise)
-        and not any(_may_change(call, names) for call in ast.walk(one) if isinstance(call, ast.Call))
-        for one in loops
-    )
-
-
-def _changed_names(body: Sequence[ast.stmt]) -> set[str]:
-    """Return the names that are assigned, and those of which an item or an attribute is."""
-    parts = (one for one in nodes_of(body) if isinstance(one, ast.Attribute | ast.Subscript))
-    return stored(body) | {name for one in parts if not isinstance(one.ctx, ast.Load) for name in loaded(one.value)}
-
-
-def _may_change(call: ast.Call, names: set[str]) -> bool:
-    """Return whether a call may change the value of one of the names: it is made on one, or is given one."""
-    match call.func:
-        case ast.Name(id=name) if name in _PURE:
-            return False
-        case ast.Attribute(attr=name) if name in _PURE_METHODS:
-            return False
-    # The value of an expression is another object.
-    given = [one for one in call.args if not isinstance(one, ast.BinOp | ast.Compare | ast.Call)]
-    return not names or bool(loaded([call.func, *given, *(one.value for one in call.keywords)]) & names)
+def _breadth_first(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    level = [root]
+    while level:
+        yield from level
+        level = [child for one in level for child in one.children]
