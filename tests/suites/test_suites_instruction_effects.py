@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE, compare
-from caretbench.suites.instruction_effects import effect_chart, effect_table, instruction_effects
-from tests.support.report_runs import to_svg
+from caretbench.suites.instruction_effects import effect_table, instruction_effects
 
 MEASURES = {"passed": "Pass@1", "followed": "Instruction"}
 Value = Callable[[int, str], float | None]
@@ -107,15 +106,6 @@ def test_few_clusters_have_a_warning() -> None:
     frame = results(lambda number, mode: float(mode == "shown" or number % 2 == 0), clusters=3)
     table = effect_table(instruction_effects(frame, MEASURES, seed=0), "figure-6", "Figure 6")
     assert len(table.notes) > 1
-
-
-def test_the_chart_can_be_drawn() -> None:
-    frame = results(lambda number, mode: float(mode == "shown" or number % 4 == 0), models=("m", "n"))
-    title, spec = effect_chart(instruction_effects(frame, MEASURES, seed=0), "Figure 6")
-    assert title == "Figure 6"
-    drawn = to_svg({**spec})
-    assert "Instruction" in drawn
-    assert "Difference (points)" in drawn
 
 
 def test_a_run_in_one_mode_has_no_effect() -> None:

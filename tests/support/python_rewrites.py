@@ -41,7 +41,6 @@ EXAMPLES = (
     RewriteExample("sorted_to_heap", "b = sorted(a)\nreturn b[:2]", NUMBERS),
     RewriteExample("sorted_to_insertion", "return sorted(a)[-1:]", NUMBERS),
     RewriteExample("sorted_to_selection", "return sorted(set(a))", NUMBERS),
-    RewriteExample("accumulator_to_reduce", "t = 1\nfor x in a:\n    if x:\n        t *= x\nreturn t", NUMBERS),
     RewriteExample("accumulator_to_sum", "t = 3\nfor x in a:\n    t += x * x\nreturn t", NUMBERS),
     RewriteExample("sum_to_loop", "return sum(x * x for x in a if x > 1)", NUMBERS),
     RewriteExample("comprehension_to_filter_and_map", "return [x * 2 for x in a if x > 0 if x < 6]", NUMBERS),
@@ -51,12 +50,6 @@ EXAMPLES = (
         NUMBERS,
     ),
     RewriteExample("loop_to_any_or_all", "for x in a:\n    if x < 1:\n        return False\nreturn True", NUMBERS),
-    RewriteExample("any_or_all_to_loop", "return all(x > 0 for x in a)", NUMBERS),
-    RewriteExample(
-        "chain_to_dictionary",
-        "if a == 1:\n    return 'a'\nelif a == 2:\n    return 'b'\nelse:\n    return 'c'",
-        ("1", "2", "3"),
-    ),
     RewriteExample("key_function", "return sorted(a, key=lambda x: -x)", NUMBERS),
 )
 

@@ -1,6 +1,6 @@
 """Effect of the instruction: the same model with and without it, compared problem by problem.
 
-The statistic of C3-Bench's Figure 6, for the tables and charts of any suite whose problems have instructions.
+The statistic of C3-Bench's Figure 6, for the tables of any suite whose problems have instructions.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from caretbench.metrics.paired import Comparison, Pair, compare_family
-from caretbench.suites.suite_types import SuiteChart, Table
+from caretbench.suites.suite_types import Table
 from caretbench.text_tables import p_text
 
 if TYPE_CHECKING:
@@ -133,42 +133,3 @@ def _difference(comparison: Comparison) -> str:
     low, high = comparison.interval.low, comparison.interval.high
     note = f"\n{100 * low:+.1f} to {100 * high:+.1f}" if math.isfinite(low) and math.isfinite(high) else ""
     return f"{100 * comparison.difference:+.1f}{note}"
-
-
-def effect_chart(effects: Sequence[InstructionEffect], title: str) -> SuiteChart:
-    """Return a chart of the differences: a point with its interval for each model, measure and pair of modes."""
-    values = [
-        {
-            "model": one.model, "measure": f"{one.measure}{f', {one.part}' if one.part else ''}",
-            "compared": f"{one.first} → {one.second}",
-            "difference": 100 * one.comparison.difference, "verdict": one.verdict,
-            "low": _finite(100 * one.comparison.interval.low), "high": _finite(100 * one.comparison.interval.high),
-        }
-        for one in effects
-    ]  # fmt: skip
-    sides: dict[str, Any] = {"y": {"field": "model", "type": "nominal", "title": None}}
-    colour = {"field": "compared", "type": "nominal", "title": "Instruction"}
-    offset = {"field": "compared"}
-    spec = {
-        "data": {"values": values},
-        "facet": {"row": {"field": "measure", "type": "nominal", "title": None}},
-        "spec": {
-            "encoding": sides | {"yOffset": offset, "color": colour},
-            "layer": [
-                {"mark": {"type": "rule", "strokeDash": [4, 4]}, "encoding": {
-                    "x": {"datum": 0}, "y": None, "yOffset": None, "color": {"value": "gray"}}},
-                {"mark": "rule", "encoding": {
-                    "x": {"field": "low", "type": "quantitative", "title": "Difference (points)"},
-                    "x2": {"field": "high"}}},
-                {"mark": {"type": "point", "filled": True, "size": 60}, "encoding": {
-                    "x": {"field": "difference", "type": "quantitative"},
-                    "tooltip": [{"field": name} for name in ("model", "compared", "difference", "low", "high",
-                                                             "verdict")]}},
-            ],
-        },
-    }  # fmt: skip
-    return SuiteChart(title, spec)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -152,11 +152,7 @@ _NAMES: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[str, ...])
 
 
 def failed_predicates(problem: Problem, text: str, level: Level = "strict") -> list[str]:
-    """Return a line for each predicate of a problem that an answer does not satisfy.
-
-    Raises:
-        UsageError: a predicate has a name that this suite does not know.
-    """
+    """Return a line for each predicate of a problem that an answer does not satisfy."""
     checks = [check for check in problem.checks if isinstance(check, PredicateCheck)]
     return [fault for check in checks if (fault := _fault(problem, check, text, level))]
 

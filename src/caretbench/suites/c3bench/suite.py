@@ -29,17 +29,8 @@ from caretbench.suites.c3bench.measures import (
     reduction,
 )
 from caretbench.suites.c3bench.tables.printed_table import printed_table
-from caretbench.suites.c3bench.tables.result_charts import result_charts
 from caretbench.suites.c3bench.tables.result_tables import headline_results, result_tables
-from caretbench.suites.suite_types import (
-    Headline,
-    Measurement,
-    ProblemSet,
-    Reduction,
-    Stratification,
-    SuiteChart,
-    Table,
-)
+from caretbench.suites.suite_types import Headline, Measurement, ProblemSet, Reduction, Stratification, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -128,12 +119,6 @@ class C3BenchSuite(Suite):
     def headline_results(self, results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, Headline]]:
         """Return instruction following of both tasks: tests alone do not tell whether an instruction is followed."""
         return headline_results(results)
-
-    def result_charts(
-        self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
-    ) -> tuple[SuiteChart, ...]:
-        """Return Figures 6 and 11 in form."""
-        return result_charts(results, problems, seed)
 
     def published_tables(self, results: Sequence[Table]) -> tuple[Table, ...]:
         """Return Table 2 as printed, below the rows of the run."""

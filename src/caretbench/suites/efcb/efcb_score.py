@@ -138,9 +138,6 @@ def efcb_score(
 
     One pull request is used by five tasks: it is resampled with all of them, within its repository, so that each
     resample has the same repositories with the same numbers of pull requests.
-
-    Raises:
-        ValueError: no outcomes, an unknown task, or a value that is not finite.
     """
     outcomes = list(outcomes)
     floored = [outcome for outcome in outcomes if outcome.task in FLOOR_TASKS]

@@ -75,7 +75,7 @@ def test_a_rewrite_applies_and_its_rule_tells_it_from_the_original(example: Rewr
         ("loop_to_comprehension", "r = []\nfor x in a:\n    r.append(x)\nreturn (r, x)"),
         ("chain_to_match", "if a == None:\n    return 1\nreturn 2"),
         ("chain_to_match", "if a == True:\n    return 1\nreturn 2"),
-        ("accumulator_to_reduce", "t = 0\nfor x in a:\n    t += x + t\nreturn t"),
+        ("accumulator_to_sum", "t = 0\nfor x in a:\n    t += x + t\nreturn t"),
         ("loop_to_any_or_all", "if a:\n    return True\nreturn False"),
         ("single_return", "for x in a:\n    return x\nreturn 0"),
         ("sorted_to_heap", "heap = 1\nreturn sorted(a)"),

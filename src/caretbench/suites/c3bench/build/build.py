@@ -45,12 +45,7 @@ from caretbench.versions import versions
 
 
 def read_material(options: C3BuildOptions) -> BuildMaterial:
-    """Return the functions and files of the sources; a build may also consist of variants alone.
-
-    Raises:
-        UsageError: there is neither a source nor a file of variants.
-        DataError: a source is not there, or contains nothing.
-    """
+    """Return the functions and files of the sources; a build may also consist of variants alone."""
     if options.variants and not options.sources:
         return BuildMaterial((), (), ())
     return read_sources(options.sources)
@@ -89,11 +84,7 @@ def material_hash(material: BuildMaterial, options: C3BuildOptions) -> str:
 def without_rejected(
     reviewed: Path | None, problems: Sequence[Problem], progress: Progress
 ) -> tuple[list[Problem], list[Reject]]:
-    """Return the problems that people keep, and a reject for each other one; without a review, all.
-
-    Raises:
-        DataError: the export of the review is missing, or a row of it is malformed.
-    """
+    """Return the problems that people keep, and a reject for each other one; without a review, all."""
     if reviewed is None:
         return list(problems), []
     review = reviewed_problems(reviewed, problems)
@@ -126,12 +117,7 @@ class VariantBuild(NamedTuple):
 def build_variants(
     contexts: Sequence[CodeContext], files: Sequence[Path], executor: Executor, models: BuildModels, progress: Progress
 ) -> VariantBuild:
-    """Return the problems of variants that people wrote into files, and that models write for all contexts.
-
-    Raises:
-        DataError: a file cannot be read.
-        AnswersMissingError: a model did not answer.
-    """
+    """Return the problems of variants that people wrote into files, and that models write for all contexts."""
     by_id = {one.id: one for one in contexts}
     variants, faults = [], []
     for path in files:
@@ -171,13 +157,7 @@ GateOpener = Callable[[Callable[[], Dispatcher], Callable[[int], None]], Problem
 
 
 def build_problems(job: BuildJob, gate: GateOpener) -> BuildResult:
-    """Build problems into a folder, or resume an interrupted build.
-
-    Raises:
-        ValueError: there is no source, or a checker has nothing to read.
-        DataError: a source cannot be used, or the folder contains something else.
-        AnswersMissingError: a model did not answer.
-    """
+    """Build problems into a folder, or resume an interrupted build."""
     sources, output, options, progress, models = job
     chosen = C3BuildOptions.of(tuple(sources), options)
     check_roles(chosen, models)

@@ -197,11 +197,7 @@ class C3Folder:
         return self.manifest() if self.manifest_path.exists() else None
 
     def manifest(self) -> C3Manifest:
-        """Return the manifest.
-
-        Raises:
-            DataError: it is missing or damaged.
-        """
+        """Return the manifest."""
         return read_document(self.manifest_path, C3Manifest)
 
     def finish(

@@ -140,9 +140,6 @@ def examined_contexts(
     """Return the contexts whose implementations are legible, distinct and equivalent; those without one are dropped.
 
     A function that does not pass its own tests is one reject, and no implementation of it is tried.
-
-    Raises:
-        MachineError: a program cannot run on this machine.
     """
     references = {one.function.id: _trial(one.function, one.function.text) for one in contexts}
     outcomes = _outcomes(references.values(), executor)

@@ -17,8 +17,6 @@ from caretbench.suites.c3bench.implementations.rewrite import (
     text_of,
 )
 
-_OPERATORS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
-
 
 def _calls(statement: ast.stmt, name: str) -> list[ast.Call]:
     """Return the calls of a function outside of nested functions, comprehensions and loops' bodies."""
@@ -110,24 +108,6 @@ def _accumulation(
     if not (isinstance(update.target, ast.Name) and update.target.id == name) or name in used:
         return None
     return None if stored(loop.target) & middle.read_outside([loop]) else (name, start, loop, condition, update)
-
-
-@rewrite
-def accumulator_to_reduce(middle: PythonMiddle) -> Iterator[Rewritten]:
-    """A loop that updates an accumulator → ``functools.reduce``."""
-    for index, (first, second) in enumerate(pairwise(middle.statements)):
-        accumulation = _accumulation(middle, first, second)
-        if accumulation is None or middle.fresh("reduce") is None or middle.fresh("value") is None:
-            continue
-        name, start, loop, condition, update = accumulation
-        operator = _OPERATORS.get(type(update.op))
-        if operator is None or not isinstance(loop.target, ast.Name):
-            continue
-        suffix = f" if {text_of(condition)}" if condition else ""
-        items = f"({text_of(update.value)} for {text_of(loop.target)} in {text_of(loop.iter)}{suffix})"
-        function = f"lambda total, value: total {operator} value"
-        text = f"from functools import reduce\n{name} = reduce({function}, {items}, {text_of(start)})"
-        yield Rewritten(middle.replaced(index, index + 2, text), {"name": name})
 
 
 @rewrite
@@ -232,26 +212,3 @@ def _search(statement: ast.stmt) -> tuple[Sequence[str], str, bool] | None:
             return None if deeper is None or deeper[0] else ([], f"({text_of(test)}) and ({deeper[1]})", deeper[2])
         case _:
             return None
-
-
-@rewrite
-def any_or_all_to_loop(middle: PythonMiddle) -> Iterator[Rewritten]:
-    """A returned ``any`` or ``all`` → a loop that returns at the first match."""
-    for index, statement in enumerate(middle.statements):
-        match statement:
-            case ast.Return(
-                value=ast.Call(
-                    func=ast.Name(id=("any" | "all") as name),
-                    args=[ast.GeneratorExp() | ast.ListComp() as value],
-                    keywords=[],
-                )
-            ):
-                head = _loop_heads(middle, statement, value)
-            case _:
-                continue
-        if head is None:
-            continue
-        lines, margin, element = head
-        test = f"if {element}:" if name == "any" else f"if not ({element}):"
-        end = ["    " * margin + test, "    " * (margin + 1) + f"return {name == 'any'}", f"return {name == 'all'}"]
-        yield Rewritten(middle.replaced(index, index + 1, "\n".join([*lines, *end])))

@@ -185,35 +185,6 @@ def check_to_handler(middle: PythonMiddle) -> Iterator[Rewritten]:
 
 
 @rewrite
-def chain_to_dictionary(middle: PythonMiddle) -> Iterator[Rewritten]:
-    """A chain of comparisons with constants that assigns or returns constants → a dictionary."""
-    for index, statement in enumerate(middle.statements):
-        chain = chain_of(statement)
-        if chain is None or middle.fresh("table") is None:
-            continue
-        subject, cases, other = chain
-        values = [_constant(body) for _, body in cases]
-        default = _constant(other)
-        if default is None or None in values or len({value[0] for value in values if value} | {default[0]}) != 1:
-            continue
-        entries = ", ".join(
-            f"{text_of(key)}: {value[1]}" for (key, _), value in zip(cases, values, strict=True) if value
-        )
-        text = f"table = {{{entries}}}\n{default[0]} table.get({subject.id}, {default[1]})"
-        yield Rewritten(middle.replaced(index, index + 1, text))
-
-
-def _constant(body: Sequence[ast.stmt]) -> tuple[str, str] | None:
-    match body:
-        case [ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant() as value)]:
-            return f"{name} =", text_of(value)
-        case [ast.Return(value=ast.Constant() as value)]:
-            return "return", text_of(value)
-        case _:
-            return None
-
-
-@rewrite
 def key_function(middle: PythonMiddle) -> Iterator[Rewritten]:
     """A ``key`` given as a lambda → a named function."""
     for index, statement in enumerate(middle.statements):

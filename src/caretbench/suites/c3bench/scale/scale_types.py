@@ -25,10 +25,6 @@ Level = Literal["strict", "lenient"]
 NODE_CLASSES: tuple[NodeClass, ...] = get_args(NodeClass)
 
 
-class SpecificationError(UsageError):
-    """Error in a specification; the message is one line that names the field."""
-
-
 class ScaleSpecification(Row):
     """Specification of how much an answer writes, checked on the completed file.
 
@@ -61,22 +57,12 @@ class ScaleSpecification(Row):
         """Return the specification with these fields, as in JSON.
 
         Raises:
-            SpecificationError: it is malformed.
+            UsageError: it is malformed.
         """
         try:
             return cls.model_validate(fields)
         except ValidationError as error:
-            text = describe_validation_error(error, _MESSAGES).removeprefix("row: ")
-            raise SpecificationError(f"specification: {text}") from None
-
-
-_MESSAGES: Mapping[str, str] = {
-    "literal_error": "expected {expected}, but it is {input}",
-    "extra_forbidden": "there is no such field",
-    "missing": "it is missing",
-    "model_type": "expected an object with fields, but it is {input}",
-    "model_attributes_type": "expected an object with fields, but it is {input}",
-}
+            raise UsageError(f"specification: {describe_validation_error(error)}") from None
 
 
 @dataclass(frozen=True)

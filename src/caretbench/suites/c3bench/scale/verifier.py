@@ -10,7 +10,6 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from caretbench.errors import UsageError
 from caretbench.extraction.caret_surroundings import (
     MAX_TEXT_CHARACTERS,
     Surroundings,
@@ -28,8 +27,8 @@ from caretbench.suites.c3bench.scale.answer_checks import (
     count_in_unit,
     with_count,
 )
-from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict, SpecificationError
-from caretbench.suites.c3bench.scale.statements import ParsedFile, statement_table, tree_statements
+from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict
+from caretbench.suites.c3bench.scale.statements import ParsedFile, tree_statements
 from caretbench.syntax.parser import LINE_END, LONG_TEXT, unparsed, walk
 
 
@@ -41,13 +40,9 @@ def verify(
     At the level ``strict`` the text counts as it is. At ``lenient`` it also passes after these changes: the content of
     its first code fence, line feeds at line ends, one line end fewer before and after it, and the indentation of the
     caret.
-
-    Raises:
-        SpecificationError: a mapping is no specification, or its language is not verified.
     """
     if not isinstance(specification, ScaleSpecification):
         specification = ScaleSpecification.of(specification)
-    require_statements(specification.language)
     prefix, middle, suffix = map(replace_surrogates, (prefix, middle, suffix))
     if reason := _refusal(prefix, middle, suffix, specification.language):
         return ScaleVerdict(reason)
@@ -71,14 +66,6 @@ def _refusal(prefix: str, middle: str, suffix: str, language: str) -> str | None
     # Nested brackets in Java take time with the square of their number: 57 kB kept a process busy for minutes.
     reason = unparsed((prefix + middle + suffix,), language) if len(middle) >= LONG_TEXT else None
     return f"the file is unparsed: {reason}" if reason else None
-
-
-def require_statements(language: str) -> None:
-    """Raise SpecificationError if a language has no table of statements."""
-    try:
-        statement_table(language)
-    except UsageError as error:
-        raise SpecificationError(f"specification: language: {error}") from None
 
 
 def _verify(prefix: str, middle: str, suffix: str, specification: ScaleSpecification) -> ScaleVerdict:
@@ -141,13 +128,9 @@ def verify_published(
     A block needs a node of its kind that begins in the answer (with ``header_in_prefix``: that begins in the prefix and
     contains the answer); a span has one line; lines have their number in their unit. The paper says nothing about text
     after the block, nesting, further statements, or whether the file parses, so none of that counts.
-
-    Raises:
-        SpecificationError: a mapping is no specification, or its language is not verified.
     """
     if not isinstance(specification, ScaleSpecification):
         specification = ScaleSpecification.of(specification)
-    require_statements(specification.language)
     prefix, middle, suffix = map(replace_surrogates, (prefix, middle, suffix))
     if not middle.strip():
         return ScaleVerdict("the answer is empty")

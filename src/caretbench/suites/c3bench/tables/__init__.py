@@ -1,1 +1,1 @@
-"""Tables and charts of C3-Bench."""
+"""Tables of C3-Bench."""

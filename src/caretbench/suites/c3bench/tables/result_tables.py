@@ -10,6 +10,8 @@ from caretbench.metrics.skill import skill, skill_interval
 from caretbench.problem import PredicateCheck, Problem
 from caretbench.profiles import profile_named
 from caretbench.suites.c3bench.measures import (
+    CODE_TOKENS,
+    COMMENTARY_TOKENS,
     FOLLOWED,
     FOLLOWED_LENIENT,
     FOLLOWED_REDUCED,
@@ -95,18 +97,13 @@ class ModelAnswers(NamedTuple):
 
 def model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> Sequence[ModelAnswers]:
     """Return the results of all models, policies and profiles."""
-    return list(_model_results(results, problems, seed))
-
-
-def _model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> Iterator[ModelAnswers]:
-    groups: dict[tuple[str, ...], list[ScoreRow]] = {}
+    groups: dict[tuple[str, str, str, str], list[ScoreRow]] = {}
     for row in results.iter_rows(named=True):
         mode = row.get("instruction") or "shown"
         title = row["model_title"] + ("" if mode == "shown" else f", instruction {mode}")
         key = (title, row["policy"], row["profile"], row.get("prompt") or "")
         groups.setdefault(key, []).append(row)
-    for (title, policy, profile, prompt), rows in groups.items():
-        yield ModelAnswers(title, policy, profile, prompt, tuple(rows), problems, seed)
+    return [ModelAnswers(*key, tuple(rows), problems, seed) for key, rows in groups.items()]
 
 
 SCALE_TESTED: Final = "scale_tested"
@@ -201,7 +198,8 @@ _NOTES: Final = (
     "Percentages with 95% intervals, resampled by source. ES is the normalised Indel similarity; the paper does not "
     "name its variant. ICC IF: passes the tests and satisfies the predicate of its instruction, as printed; IF of "
     "passed: the share among the answers that pass. SCC IF: the extent alone, strict, and lenient (one fence, line "
-    "ends and indentation forgiven). Average IF: the mean of ICC IF and SCC IF.",
+    "ends and indentation forgiven). Average IF: the mean of ICC IF and SCC IF. Tokens: "
+    "means of raw answers (the paper's Figure 11).",
 )
 _HEADLINES: Final[Mapping[str, Headline]] = {
     "joint": Headline(
@@ -317,12 +315,18 @@ def _main_row(model: ModelAnswers, profile: str) -> dict[str, str]:
         "SCC IF": percent(both[1]), "SCC IF lenient": percent(scc.mean(followed_lenient)),
         # With one task alone the mean would be printed under the same heading as the paper's.
         "Average IF": f"{100 * sum(known) / 2:.1f}" if len(known) == 2 else NO_VALUE,
+        "Tokens of code": _count(model, CODE_TOKENS), "of commentary": _count(model, COMMENTARY_TOKENS),
     }  # fmt: skip
     if _shows_sense(profile) and not icc.by_problem(passed) and (alone := icc.mean(predicate_alone)) is not None:
         cells[PREDICATE_TITLE] = percent(alone)
     if not _shows_sense(profile):
         del cells["SCC extent and tests"], cells["SCC skill"]
     return cells
+
+
+def _count(model: ModelAnswers, name: str) -> str:
+    mean = model.mean(column(name))
+    return NO_VALUE if mean is None else f"{mean.value:.0f}"
 
 
 def _scale_skill(model: ModelAnswers) -> str:

@@ -80,11 +80,7 @@ class EfcbFolder(BuiltFolder):
             write_rows(self.problems_path, problems)
 
     def read_manifest(self) -> EfcbManifest:
-        """Return the manifest.
-
-        Raises:
-            DataError: it is missing or damaged.
-        """
+        """Return the manifest."""
         return read_document(self.manifest_path, EfcbManifest)
 
 

@@ -234,11 +234,7 @@ def reject_reasons(pull: PullRequest, profile: Profile, template: Collection[str
 
 
 def filter_changes(pulls: Iterable[PullRequest], profile: Profile) -> FilterResult:
-    """Return accepted and rejected changes, in any input order; ``default`` rejects near-duplicates, too.
-
-    Raises:
-        DataError: a change occurs twice, with differences.
-    """
+    """Return accepted and rejected changes, in any input order; ``default`` rejects near-duplicates, too."""
     known = _unique_changes(pulls)
     form = repository_templates(known)
     reasons = {pull.key: reject_reasons(pull, profile, form[pull.repo]) for pull in known}

@@ -149,10 +149,6 @@ def build_problems(
 
     Without ``with_leak_report`` a build takes a third less time. ``readers`` returns a reader of a change's source
     files, if they are available; ``texts`` are those of versions of a patch.
-
-    Raises:
-        DataError: a change occurs twice, with differences.
-        AnswersMissingError: an answer of a model is missing.
     """
     progress("changes filtered", 0, len(pulls))
     filtered = filter_changes(pulls, options.profile)

@@ -147,11 +147,7 @@ def version_problems(pulls: Sequence[PullRequest]) -> Iterator[Problem]:
 
 
 def mine_starter(folder: Path) -> list[PullRequest]:
-    """Write the repository into a folder, and mine it.
-
-    Raises:
-        MachineError: git is missing.
-    """
+    """Write the repository into a folder, and mine it."""
     write_repository(folder / "repository", bare=True)
     records = folder / "pull_requests.jsonl"
     mine_git(folder / "repository", records, name=STARTER_REPOSITORY_NAME)

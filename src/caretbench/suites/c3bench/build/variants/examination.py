@@ -239,9 +239,6 @@ def examine(
     """Return the verdicts on variants. Nothing that a variant contains runs outside of the sandbox.
 
     The role ``checker`` of the models reads the instructions of what passed.
-
-    Raises:
-        AnswersMissingError: the checker did not answer.
     """
     by_id = {one.id: one for one in contexts}
     faults: Faults = {}

@@ -79,9 +79,6 @@ def readable_answers(
         read: Returns the value of an answer from the request's key and the text; raises ValueError for an unreadable
             one.
         prompt: Prompt of the role; by default C3-Bench's.
-
-    Raises:
-        AnswersMissingError: a model did not answer.
     """
     readable: dict[tuple[str, str], ValueT | UnreadableAnswer] = {}
     prompt = prompt or role_prompts()[role]
@@ -185,9 +182,6 @@ def generate_variants(contexts: Sequence[CodeContext], models: BuildModels) -> G
     """Return the versions that each generator writes for each context; the models' names are their authors.
 
     The shown text with the known middle is sent to each model; tests and hidden text are not.
-
-    Raises:
-        AnswersMissingError: a model did not answer.
     """
     # Shown text and the known middle alone: with the tests, a model would write versions that fit them.
     requests = {name: [_generator_request(one) for one in contexts] for name in models.names(GENERATOR_ROLE)}
@@ -314,9 +308,6 @@ def checked_readings(groups: Sequence[Group], models: BuildModels) -> dict[tuple
 
     The checker must find the implementation among all of the context, name the category, and demand nothing that the
     implementation lacks. It sees shown text, implementations and the instruction.
-
-    Raises:
-        AnswersMissingError: the checker did not answer.
     """
     subjects = {
         f"{context.id}/{one.name}": _Subject(context, one, _letters(context, variants))

@@ -55,9 +55,6 @@ def choice_problems(item: ChoiceItem, options: EfcbOptions) -> Iterator[Problem]
     """Yield the problems of a question: for each query, in ``options.rotations`` cyclic orders of its four patches.
 
     The given order is the first.
-
-    Raises:
-        ValueError: the choices are not four different ones, ``correct`` is out of range, or a query is empty.
     """
     for query in item.queries:
         yield from _problems(item, query, options)

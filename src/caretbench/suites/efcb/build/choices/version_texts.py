@@ -102,11 +102,7 @@ class TextSource(NamedTuple):
         return {**models, **({"people": sha256_json(people)[:12]} if people else {})}
 
     def describe(self, sets: Sequence[VersionSet], seed: int) -> dict[str, SetTexts | NoTextReason]:
-        """Return the texts of each set, or the reason for which it has none.
-
-        Raises:
-            AnswersMissingError: an answer of a model is missing.
-        """
+        """Return the texts of each set, or the reason for which it has none."""
         written = {one.name: self._people_texts(one) for one in sets if one.name in self.people}
         if WRITER_ROLE in self.models.roles:
             written |= self._model_texts([one for one in sets if one.name not in written])

@@ -130,11 +130,7 @@ class PatchPart(NamedTuple):
 
 
 def patch_parts(rendered: RenderedPatch, reader: FileReader | None = None) -> Iterator[PatchPart]:
-    """Yield the parts with an added line, of all files with a known grammar.
-
-    Raises:
-        DataError: a file's text is no patch.
-    """
+    """Yield the parts with an added line, of all files with a known grammar."""
     for number, file in enumerate(rendered.files):
         grammar = grammar_of(file.path)
         if grammar is None:
