@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import math
 
-import bm25s
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.lexical_similarity import (
-    PatchCorpus,
-    file_titles,
-    split_words,
-    title_path_overlap,
-    word_distances,
-)
+from caretbench.suites.efcb.lexical_similarity import PatchCorpus, file_titles, split_words, word_distances
 
 TEXTS = ("open the file file", "close the file", "unrelated words here", "")
 PATCHES = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=12).map(" ".join), min_size=1, max_size=8)
@@ -38,15 +31,6 @@ def test_tfidf_is_the_cosine_of_its_formula() -> None:
     assert PatchCorpus(TEXTS).tfidf("open the file file")[0] == pytest.approx(1)
 
 
-def test_bm25_is_that_of_the_library() -> None:
-    texts = ("open the file file", "close the file", "unrelated words here", "close close the door")
-    reference = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
-    reference.index([split_words(text) for text in texts], show_progress=False)
-    for asked in (["close"], ["the", "file"], ["file", "file", "open"]):
-        expected = reference.get_scores(asked)
-        assert PatchCorpus(texts).bm25(" ".join(asked)) == pytest.approx(expected, abs=1e-6)
-
-
 def test_likeness_of_patches() -> None:
     corpus = PatchCorpus(TEXTS)
     square = corpus.tfidf_similarities(np.arange(3), np.arange(3))
@@ -62,21 +46,17 @@ def test_the_order_of_patches_changes_nothing(texts: list[str], random: object, 
     random.shuffle(order)  # type: ignore[attr-defined]
     first, second = PatchCorpus(texts), PatchCorpus([texts[index] for index in order])
     assert list(first.tfidf(asked)[order]) == list(second.tfidf(asked))
-    assert list(first.bm25(asked)[order]) == list(second.bm25(asked))
     assert (first.tfidf(asked) <= 1 + 1e-9).all()
 
 
 def test_nothing_is_like_nothing() -> None:
     assert len(PatchCorpus([])) == 0
     assert list(PatchCorpus(["", ""]).tfidf("a")) == [0, 0]
-    assert list(PatchCorpus(["", ""]).bm25("a")) == [0, 0]
 
 
 def test_paths_are_those_of_the_shown_files() -> None:
     text = "a/b.go\n@@ -1,2 +1,1 @@\n x\n---\n-y\n---\nold.go => new.go\n@@ -1 +1 @@\n-x\n+y\n---\n"
     assert file_titles(text) == ["a/b.go", "old.go => new.go"]
-    assert title_path_overlap("a: new thing", file_titles(text)) == pytest.approx(2 / 3)
-    assert title_path_overlap("...", ["a"]) == 0
 
 
 def test_distances_count_words() -> None:

@@ -98,8 +98,9 @@ def test_no_score_stands_where_a_judge_left_too_much_out(problems: dict[str, Pro
 
 
 def test_who_is_not_asked_some_is_told_apart(problems: dict[str, Problem]) -> None:
-    easy = [problem.id for problem in problems.values() if problem.labels.get("tier") == "matched"]
-    half = set(easy[: len(easy) // 2])
+    easy = [problem for problem in problems.values() if problem.labels.get("tier") == "matched"]
+    easy.sort(key=lambda problem: -float(str(problem.labels["lexical_margin"])))
+    half = {problem.id for problem in easy[: len(easy) // 2]}
     rows = [
         row
         for row in lines(problems, "m")

@@ -1,4 +1,4 @@
-"""Lexical similarity of texts and patches (TF-IDF cosine, BM25, title words in paths), and the floors of choice tasks.
+"""Lexical similarity of texts and patches (TF-IDF cosine, n-grams), and the floors of choice tasks.
 
 These scores need no understanding: questions are balanced on them, and reports subtract them. Identifiers are split
 at capitals and underscores (``maxPortRange``: max, port, range). Results do not depend on the order of patches.
@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,15 +29,11 @@ if TYPE_CHECKING:
 
 Scores = npt.NDArray[np.float64]
 PatchIndices = npt.NDArray[np.int64]
-Scorer = Literal["tfidf", "bm25"]
 
 # With words split like this TF-IDF finds .741 of the released questions by the description and .906 by title and
 # description: whole identifiers seldom occur in prose.
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _END_OF_FILE = "\n---\n"
-# The defaults of bm25s and rank_bm25.
-_BM25_K1: Final = 1.5
-_BM25_B: Final = 0.75
 
 
 def split_words(text: str) -> list[str]:
@@ -46,7 +42,7 @@ def split_words(text: str) -> list[str]:
 
 
 class PatchCorpus:
-    """Word counts of one repository's patches, for TF-IDF and BM25.
+    """Word counts of one repository's patches, for TF-IDF.
 
     Scores are arrays with one number for each patch, in the order of the patches.
     """
@@ -84,35 +80,14 @@ class PatchCorpus:
         return vectors
 
     @cached_property
-    def _weights(self) -> csr_array:
-        """BM25 weight of each word in each patch."""
-        # Lucene's form is never negative; Robertson's own is for a word in more than half of the patches, so that a
-        # patch would lose by containing it.
-        rarity = np.log1p((len(self) - self._holders + 0.5) / (self._holders + 0.5))
-        lengths = np.asarray(self._counts.sum(axis=1)).ravel()
-        mean = lengths.mean() if lengths.any() else 1.0
-        damping = np.repeat(_BM25_K1 * (1 - _BM25_B + _BM25_B * lengths / mean), np.diff(self._counts.indptr))
-        weights = self._counts.copy()
-        weights.data = rarity[weights.indices] * weights.data / (weights.data + damping)
-        return weights
-
-    @cached_property
     def _vectors_by_word(self) -> csc_array:
         return self._vectors.tocsc()
-
-    @cached_property
-    def _weights_by_word(self) -> csc_array:
-        return self._weights.tocsc()
 
     def tfidf(self, query: str) -> Scores:
         """Return the TF-IDF cosine of each patch with a text; words that no patch has are ignored."""
         query_weights, length = self._query_weights(query)
         scores = self._sum_scores(self._vectors_by_word, query_weights)
         return scores / length if length else scores
-
-    def bm25(self, query: str) -> Scores:
-        """Return the BM25 score of each patch for a text (Robertson; Lucene's form, k1 = 1.5, b = 0.75)."""
-        return self._sum_scores(self._weights_by_word, self._query_counts(query))
 
     def tfidf_similarities(self, left: PatchIndices, right: PatchIndices) -> Scores:
         """Return TF-IDF cosines of some patches with others."""
@@ -190,16 +165,6 @@ def file_titles(text: str) -> list[str]:
     # A removed line `--` is `---` in a patch, like the line between two files: what follows it is no title, but lines
     # of a hunk.
     return [title for title in (block.split("\n", 1)[0] for block in blocks) if title and title[0] not in "+-@\\ "]
-
-
-def title_path_overlap(title: str, paths: Iterable[str]) -> float:
-    """Return the share of a title's different words that occur in the paths; 0 for a title without words."""
-    title_words = set(split_words(title))
-    return (
-        len(title_words & {word for path in paths for word in split_words(path)}) / len(title_words)
-        if title_words
-        else 0.0
-    )
 
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -333,19 +298,11 @@ def text_attacks(problems: Iterable[AttackQuestion]) -> dict[str, Attack]:
             positions[problem.repository].setdefault(choice, len(positions[problem.repository]))
     corpora = cache(lambda repository: PatchCorpus(list(positions[repository])))
 
-    def by_words(scorer: Scorer) -> Attack:
-        def attack(problem: AttackQuestion) -> Sequence[float]:
-            corpus = corpora(problem.repository)
-            scores = corpus.tfidf(problem.query) if scorer == "tfidf" else corpus.bm25(problem.query)
-            return [float(scores[positions[problem.repository][choice]]) for choice in problem.choices]
+    def by_words(problem: AttackQuestion) -> Sequence[float]:
+        scores = corpora(problem.repository).tfidf(problem.query)
+        return [float(scores[positions[problem.repository][choice]]) for choice in problem.choices]
 
-        return attack
-
-    def paths(problem: AttackQuestion) -> Sequence[float]:
-        title = problem.query.partition("\n")[0]
-        return [title_path_overlap(title, file_titles(choice)) for choice in problem.choices]
-
-    return {"TF-IDF": by_words("tfidf"), "BM25": by_words("bm25"), "paths": paths, "question n-grams": _question_ngrams}
+    return {"TF-IDF": by_words, "question n-grams": _question_ngrams}
 
 
 def _question_ngrams(problem: AttackQuestion) -> Sequence[float]:

@@ -41,7 +41,7 @@ from caretbench.suites.efcb.masked_answers import (
     WHOLE_PATCH_TIER,
     whole_patch_request,
 )
-from caretbench.suites.efcb.patches import FILE_SEPARATOR, RenderedPatch, parse_hunks
+from caretbench.suites.efcb.patches import RenderedPatch, parse_hunks
 from caretbench.suites.efcb.problem_metadata import MASKED_TASK, SUITE_NAME, file_language, problem_id, seeded_random
 from caretbench.syntax.documentation import comment_marks, comments
 from caretbench.syntax.parser import encode
@@ -310,17 +310,8 @@ def _hidden_window(
         "mask_path": file.path,
         "mask_language": file_language(file.path),
         "deleted_twin": round(window.removed_similarity, 4),
-        "repeated_lines": float(_count_repeated_lines(shown, window)),
     }
     return _HiddenLines(len(window.text), shown.text, "\n".join(window.text), labels)
-
-
-def _count_repeated_lines(shown: RenderedPatch, window: MaskWindow) -> int:
-    """Return the number of informative hidden lines that occur elsewhere in the patch."""
-    # Lines that are repeated elsewhere can be copied; git shows the head of the function behind `@@`, too.
-    visible = {line[1:].strip() for line in shown.text.split("\n")}
-    visible |= {line.rpartition("@@")[2].strip() for line in shown.text.split("\n") if line.startswith("@@")}
-    return sum(line in visible for line in window.informative_lines)
 
 
 # All 868 released masks have five lines.
@@ -337,26 +328,7 @@ def _hidden_as_released(pull: PullRequest, rendered: RenderedPatch, options: Mas
     # Headers and removed lines may be hidden, as in the release: 30 % of its masks contain a hunk header, 12 % a file
     # name or a separator.
     shown = [*lines[:start], *[MASK_PLACEHOLDER] * _PAPER_LINES, *lines[start + _PAPER_LINES :]]
-    kinds = sorted(set(_line_kinds(rendered, start, start + _PAPER_LINES)))
-    labels: dict[str, Label] = {"masked_kinds": kinds, "whole_patch": "yes"}
-    return _HiddenLines(_PAPER_LINES, "\n".join((*shown, "")), rendered.text, labels)
-
-
-_KINDS: Final = {"+": "added", "-": "removed", "@": "header", "\\": "remark"}
-
-
-def _line_kinds(rendered: RenderedPatch, start: int, stop: int) -> Iterator[str]:
-    """Yield the kind of each line: ``added``, ``removed``, ``kept``, ``header``, ``remark``, ``file``."""
-    position = 0
-    for file in rendered.files:
-        hunks = file.hunks.split("\n")
-        kinds = [
-            "file",
-            *(_KINDS.get(line[:1], "kept") for line in hunks),
-            *["file"] * (FILE_SEPARATOR.count("\n") - 1),
-        ]
-        yield from kinds[max(start - position, 0) : max(stop - position, 0)]
-        position += len(kinds)
+    return _HiddenLines(_PAPER_LINES, "\n".join((*shown, "")), rendered.text, {"whole_patch": "yes"})
 
 
 def _problem(

@@ -56,7 +56,7 @@ def choice_tables(
             tuple(rows),
             (
                 "The headline of a tier is its skill above the best floor, (accuracy - floor) / (1 - floor), over the "
-                "same problems: what understanding adds to the best of TF-IDF, BM25, words among the paths, and "
+                "same problems: what understanding adds to the better of TF-IDF and "
                 "n-grams of the question; of GMCQ-Hard the model's own answers without the text, where there are any. "
                 "Below it and below the accuracy are 95 % intervals; they resample pull requests, and sets of four "
                 "where questions share their choices.",

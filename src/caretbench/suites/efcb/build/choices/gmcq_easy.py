@@ -295,22 +295,18 @@ def _question_key(one: _DrawnQuestion, tier: EasyTier) -> str:
 
 
 def _make_question(one: _DrawnQuestion, tier: EasyTier, place: int, options: EasyOptions) -> ChoiceItem:
-    """Return a question; its labels are lexical scores of the correct choice next to the wrong ones.
+    """Return a question; its label ``lexical_margin`` is the right choice's TF-IDF cosine minus the best other.
 
-    ``lexical_margin`` is its TF-IDF cosine with the text minus that of the best wrong one; the ranks, from 1, are those
-    by TF-IDF and BM25. Questions of a set of four have its name.
+    Questions of a set of four have its name.
     """
     pool, pull = one.pool, one.pool.pulls[one.correct]
     wrong = list(one.wrong)
     # Sets are sorted by the time of the merges: in that order, the position of a wrong choice would tell its age.
     seeded_random(options.seed, f"{TASK} {tier} order", f"{pull.repo} {pull.merge_sha}").shuffle(wrong)
     text = one.queries[0].text
-    tfidf, bm25 = pool.corpus.tfidf(text), pool.corpus.bm25(text)
-    labels: dict[str, Label] = {
-        "lexical_margin": round(float(tfidf[one.correct] - max(tfidf[index] for index in wrong)), 6),
-        "lexical_rank": float(sum(bool(tfidf[index] > tfidf[one.correct]) for index in wrong) + 1),
-        "bm25_rank": float(sum(bool(bm25[index] > bm25[one.correct]) for index in wrong) + 1),
-    }
+    tfidf = pool.corpus.tfidf(text)
+    margin = round(float(tfidf[one.correct] - max(tfidf[index] for index in wrong)), 6)
+    labels: dict[str, Label] = {"lexical_margin": margin}
     if one.choice_set:
         labels[CHOICE_SET_LABEL] = one.choice_set
     choices = insert_choice(pool.texts[one.correct], [pool.texts[index] for index in wrong], place)
