@@ -306,8 +306,8 @@ def test_printed_scores_stand_beside_ours(run: LoadedRun, tmp_path: Path) -> Non
         summary = summarise(run)
         rows = compare_judge_scores(summary)
         assert len(rows) == 2 * len(LANGUAGES)
-        java = next(row for row in rows if row.model == "gpt-4o" and row.label == "java")
-        assert (java.printed.value, java.printed.low, java.printed.high) == (9.23, 9.02, 9.43)
+        java = next(row for row in rows if row.column.model == "gpt-4o" and row.published.label == "java")
+        assert (java.published.value, java.published.low, java.published.high) == (9.23, 9.02, 9.43)
         column = next(column for column in summary.judged[0].columns if column.model == "gpt-4o")
         cell = next(cell for cell in column.strata["language"] if cell.labels["language"] == "java")
         assert java.ours == cell.value

@@ -65,19 +65,26 @@ def test_all_nine_models_have_a_name_of_ours() -> None:
 def test_every_printed_cell_of_two_models_finds_ours(paper: Summary) -> None:
     rows = compare_with_published(paper)
     assert len(rows) == 2 * PER_MODEL
-    assert [*dict.fromkeys(row.table.split(":")[0] for row in rows)] == ["Table 5", "Table 6", "Table 8", "Table 9"]
+    assert [*dict.fromkeys(row.published.table.split(":")[0] for row in rows)] == [
+        "Table 5",
+        "Table 6",
+        "Table 8",
+        "Table 9",
+    ]
 
 
 def test_printed_values_are_rates(paper: Summary) -> None:
-    row = next(row for row in compare_with_published(paper) if (row.model, row.label) == ("gpt-4o", "all"))
-    assert row.printed == pytest.approx(0.772)
+    row = next(
+        row for row in compare_with_published(paper) if (row.column.model, row.published.label) == ("gpt-4o", "all")
+    )
+    assert row.published.value == pytest.approx(0.772)
     assert row.low <= row.ours <= row.high
 
 
 def test_default_similarities_stand_beside_nothing(two_of_each_cell: None) -> None:
     run = make_run(per_cell=2, samples=1, profiles=("default",))
     rows = compare_with_published(summarise(run))
-    assert {row.metric for row in rows} == {"pass@1"}
+    assert {row.published.metric for row in rows} == {"pass@1"}
 
 
 def test_each_table_of_the_paper_has_its_block_and_the_last_line_counts(paper: Summary) -> None:
@@ -101,7 +108,7 @@ def test_each_table_of_the_paper_has_its_block_and_the_last_line_counts(paper: S
 def test_one_language_is_compared_with_its_own_numbers_alone(run: LoadedRun) -> None:
     summary = summarise(part_of(run, lambda name: "/c_sharp/" in name))
     rows = compare_with_published(summary)
-    assert {(row.stratum, row.label) for row in rows} == {("language", "csharp")}
+    assert {(row.published.stratum, row.published.label) for row in rows} == {("language", "csharp")}
     assert len(rows) == 2 * 3  # one of Table 9, two of Table 6
     notes = list(PublishedSection().notes(summary))
     assert notes[1].startswith("gpt-4o: 12 of 13 parts of the paper's tables are not compared")
@@ -121,9 +128,9 @@ def test_a_limit_and_recordings_of_some_problems_are_compared_with_nothing(run: 
     lost = next(row for row in run.completions if row.model == "gpt-4o")
     recorded = replace(run, completions=[row for row in run.completions if row is not lost])
     language = str(next(problem for problem in run.problems if problem.id == lost.problem_id).label("language"))
-    rows = [row for row in compare_with_published(summarise(recorded)) if row.model == "gpt-4o"]
+    rows = [row for row in compare_with_published(summarise(recorded)) if row.column.model == "gpt-4o"]
     assert len(rows) == PER_MODEL - 1 - 3 - 3  # all, and the problem's language and category
-    assert language not in {row.label for row in rows}
+    assert language not in {row.published.label for row in rows}
     assert len(compare_with_published(summarise(recorded))) == len(rows) + PER_MODEL
 
 
@@ -148,7 +155,7 @@ def test_an_error_message_stands_for_all_samples_of_its_request(two_of_each_cell
 def test_rows_that_are_not_scored_yet_are_no_comparison(run: LoadedRun) -> None:
     lost = run.problems[0].id
     half = replace(run, frame=run.frame.filter(run.frame["problem_id"] != lost))
-    assert "all" not in {row.label for row in compare_with_published(summarise(half))}
+    assert "all" not in {row.published.label for row in compare_with_published(summarise(half))}
 
 
 def test_nothing_published_gives_no_table(paper: Summary) -> None:

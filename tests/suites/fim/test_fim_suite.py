@@ -226,11 +226,11 @@ def test_a_run_stands_next_to_the_numbers_that_another_paper_prints(
     )  # fmt: skip
     caretbench.score(config, answers=answers, name="qwen2.5-coder-7b")
     rows = compare_with_published(summarise_run(load_run_folder(tmp_path / "run")))
-    assert {(row.label, round(row.printed, 3), row.ours) for row in rows} == {
+    assert {(row.published.label, round(row.published.value, 3), row.ours) for row in rows} == {
         ("chunk", 0.524, 1.0),
         ("function", 0.144, 0.0),
     }
-    assert {row.table for row in rows} == {"Table 5: CrossCodeLongEval in the paper of C3-Bench"}
+    assert {row.published.table for row in rows} == {"Table 5: CrossCodeLongEval in the paper of C3-Bench"}
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_references_stand_next_to_the_numbers_of_a_page(name: str, model: str, o
     config = RunConfig(suites=(settings,), output=tmp_path / "run", baselines=())  # type: ignore[arg-type]
     caretbench.score(config, answers={problem.id: problem.reference for problem in problems}, name=model)
     [row] = compare_with_published(summarise_run(load_run_folder(tmp_path / "run")))
-    assert (row.ours, row.printed < 1) == (ours, True)
+    assert (row.ours, row.published.value < 1) == (ours, True)
 
 
 @pytest.mark.parametrize(

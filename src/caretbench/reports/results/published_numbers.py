@@ -15,7 +15,7 @@ from typing import Any
 
 from caretbench.files import read_toml
 from caretbench.problem import Problem
-from caretbench.reports.estimates import ReportValue
+from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.frame import LoadedRun
 from caretbench.suites import load_suite as find_suite
 from caretbench.suites import suite_names
@@ -44,6 +44,11 @@ class PublishedNumber(ReportValue):
         return float(self.printed) / self.scale
 
     @property
+    def estimate(self) -> ReportedNumber:
+        """Printed number with its interval."""
+        return ReportedNumber(value=self.value, low=self.low, high=self.high, problems=0, method="printed")
+
+    @property
     def half_unit(self) -> float:
         """Half a unit of the last printed digit: the rounding error, in our unit."""
         return 0.5 * 10.0 ** -len(self.printed.partition(".")[2]) / self.scale
@@ -62,10 +67,9 @@ def printed_models(suite: str) -> Mapping[str, str]:
     return {name.lower(): printed for name, printed in models.items()}
 
 
-def same_label(suite: str, stratum: str, ours: str, printed: str) -> bool:
-    """Return whether a label of ours is the printed one."""
-    names = published_names(suite).get("labels", {}).get(stratum, {})
-    return bool(names.get(ours, ours).lower() == printed.lower())
+def printed_label(suite: str, stratum: str, ours: str) -> str:
+    """Return the printed name of a label of ours, in lower case."""
+    return str(published_names(suite).get("labels", {}).get(stratum, {}).get(ours, ours)).lower()
 
 
 def published_file(suite: str) -> Traversable:
@@ -178,7 +182,7 @@ def _parts_of_model(
 def _is_part(problem: Problem, suite: str, stratum: str, label: str) -> bool:
     value = problem.labels.get(stratum)
     values = value if isinstance(value, list) else [value]
-    return label == WHOLE or any(same_label(suite, stratum, str(one), label) for one in values)
+    return label == WHOLE or label.lower() in [printed_label(suite, stratum, str(one)) for one in values]
 
 
 def _expected_problems(run: LoadedRun, suite: str, stratum: str, label: str, held: int) -> int | None:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from caretbench.grouping import grouped
 from caretbench.profiles import PROFILES
-from caretbench.reports.estimates import ReportedNumber, ReportValue
+from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.judged.score_tables import MARK_NOTE, marked_field
-from caretbench.reports.judged.scores import ScoreCell
+from caretbench.reports.judged.scores import JudgedScores, ScoreCell, ScoreColumn
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.published_numbers import (
     WHOLE,
     ComparedPart,
     PublishedNumber,
     compared_parts,
+    printed_label,
     printed_models,
     published_numbers,
-    same_label,
 )
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.sections.suite_tables import suite_table
@@ -44,45 +45,33 @@ ROUNDING_SLACK = 1e-9
 """Tolerance for binary fractions in comparisons with rounded values."""
 
 
-class PublishedComparison(ReportValue):
-    """Published number with the same number of this run (``ours``).
+class PublishedComparison(NamedTuple):
+    """Published number with the same number of one column of this run (``ours``).
 
     ``low`` and ``high`` are the bounds of our number: pass rates if all problems excluded here failed or passed; for
-    similarities both are our number. ``agrees``: the printed value, before rounding, can be between the bounds.
+    similarities both are our number.
     """
 
-    table: str
-    model: str
-    parameters: str
-    policy: str
-    profile: str
-    stratum: str
-    label: str
-    metric: str
-    printed: float
+    published: PublishedNumber
+    column: ModelResults
     ours: float
-    interval_low: float | None
-    interval_high: float | None
     low: float
     high: float
-    agrees: bool
+
+    @property
+    def agrees(self) -> bool:
+        """Return whether the printed value, before rounding, can be between the bounds."""
+        slack = self.published.half_unit + ROUNDING_SLACK
+        return self.low - slack <= self.published.value <= self.high + slack
 
 
-class PublishedJudgeScore(ReportValue):
+class PublishedJudgeScore(NamedTuple):
     """Published judge score with that of this run (``ours``), which is by another judge and may differ."""
 
-    table: str
-    model: str
-    parameters: str
-    criterion: str
-    judge: str
-    validity: str
-    stratum: str
-    label: str
-    printed: ReportedNumber
+    published: PublishedNumber
+    judged: JudgedScores
+    column: ScoreColumn
     ours: ReportedNumber
-    refused: str = ""
-    """Reason for which ours measures nothing; empty if the judges passed their controls."""
 
 
 def compare_with_published(summary: Summary) -> tuple[PublishedComparison, ...]:
@@ -92,80 +81,65 @@ def compare_with_published(summary: Summary) -> tuple[PublishedComparison, ...]:
     the ``paper`` profile if the run has it, else with its own profile; similarities only with the ``paper`` profile,
     since the default ones measure something else.
     """
-    models = printed_models(summary.suite)
     profiles = {column.profile for column in summary.columns}
     wanted = next((name for name in PROFILES if name in profiles), PROFILES[-1])
-    rows = [
-        row
-        for column in summary.columns
-        if column.profile == wanted and column.model.lower() in models
-        for row in _column_rows(column, models[column.model.lower()], summary)
-    ]
+    rows = [row for column in summary.columns if column.profile == wanted for row in _column_rows(column, summary)]
     order = _table_order(summary.suite)
-    return tuple(sorted(rows, key=lambda row: (order[row.table], row.model.lower(), row.metric)))
+    return tuple(
+        sorted(rows, key=lambda row: (order[row.published.table], row.column.model.lower(), row.published.metric))
+    )
 
 
-def _column_rows(column: ModelResults, printed_model: str, summary: Summary) -> Iterator[PublishedComparison]:
-    complete = _complete_parts(summary, column.model, column.parameters)
-    for printed in published_numbers(summary.suite):
-        part = complete.get((printed.stratum, printed.label)) if printed.model == printed_model else None
-        cell = _find(column.overall, column.strata, printed, summary.suite) if part else None
-        if cell is None or part is None or cell.problems + cell.excluded != part.expected:
-            continue  # what is not scored yet is a part, too
-        estimate = cell.pass_at.get(1) if printed.metric == "pass@1" else cell.similarity.get(printed.metric)
-        if estimate is None:
+def _column_rows(column: ModelResults, summary: Summary) -> Iterator[PublishedComparison]:
+    for published, part, cell in _joined(summary, column, column.overall, column.strata):
+        passes = published.metric == "pass@1"
+        estimate = cell.pass_at.get(1) if passes else cell.similarity.get(published.metric)
+        # What is not scored yet is a part, too.
+        if estimate is None or cell.problems + cell.excluded != part.expected:
             continue
         low, high = estimate.value, estimate.value
-        if printed.metric == "pass@1" and cell.if_excluded_failed is not None:
+        if passes and cell.if_excluded_failed is not None:
             low, high = cell.if_excluded_failed, cell.if_excluded_passed or high
-        slack = printed.half_unit + ROUNDING_SLACK
-        yield PublishedComparison(
-            table=printed.table,
-            model=column.model,
-            parameters=column.parameters,
-            policy=column.policy,
-            profile=column.profile,
-            stratum=printed.stratum,
-            label=printed.label,
-            metric=printed.metric,
-            printed=printed.value,
-            ours=estimate.value,
-            interval_low=estimate.low,
-            interval_high=estimate.high,
-            low=low,
-            high=high,
-            agrees=low - slack <= printed.value <= high + slack,
-        )
+        yield PublishedComparison(published, column, estimate.value, low, high)
 
 
 def compare_judge_scores(summary: Summary) -> tuple[PublishedJudgeScore, ...]:
     """Return the published judge scores that this run has too, with the mean of all judges here."""
-    models, order = printed_models(summary.suite), _table_order(summary.suite)
     rows = [
-        PublishedJudgeScore(
-            table=printed.table,
-            model=column.model,
-            parameters=column.parameters,
-            criterion=judged.criterion,
-            judge=column.judge,
-            validity=judged.validity,
-            stratum=printed.stratum,
-            label=printed.label,
-            printed=ReportedNumber(
-                value=printed.value, low=printed.low, high=printed.high, problems=0, method="printed"
-            ),
-            ours=cell.value,
-            refused=column.refused,
-        )
+        PublishedJudgeScore(published, judged, column, cell.value)
         for judged in summary.judged
         for column in judged.columns
         if column.value is not None
-        for printed in published_numbers(summary.suite)
-        if printed.metric == JUDGE_METRIC and printed.model == models.get(column.model.lower())
-        if (printed.stratum, printed.label) in _complete_parts(summary, column.model, column.parameters)
-        if (cell := _find(ScoreCell(labels={}, value=column.value), column.strata, printed, summary.suite)) is not None
+        for published, _, cell in _joined(summary, column, ScoreCell(labels={}, value=column.value), column.strata)
+        if published.metric == JUDGE_METRIC
     ]
-    return tuple(sorted(rows, key=lambda row: (order[row.table], row.model.lower(), row.label)))
+    order = _table_order(summary.suite)
+    return tuple(
+        sorted(rows, key=lambda row: (order[row.published.table], row.column.model.lower(), row.published.label))
+    )
+
+
+def _joined(
+    summary: Summary, column: ModelResults | ScoreColumn, overall: CellT, strata: Mapping[str, tuple[CellT, ...]]
+) -> Iterator[tuple[PublishedNumber, ComparedPart, CellT]]:
+    """Yield the published numbers of a column's model whose part the run has, with this part and our cell of it."""
+    model = printed_models(summary.suite).get(column.model.lower())
+    parts = {
+        (part.stratum, part.label): part
+        for part in summary.compared_parts
+        if (part.model, part.parameters) == (column.model, column.parameters) and part.is_complete
+    }
+    cells = {
+        (stratum, printed_label(summary.suite, stratum, cell.labels[stratum])): cell
+        for stratum, by_label in strata.items()
+        for cell in by_label
+        if stratum in cell.labels
+    }
+    for published in published_numbers(summary.suite):
+        key = published.stratum, published.label
+        cell = overall if published.label == WHOLE else cells.get((published.stratum, published.label.lower()))
+        if published.model == model and key in parts and cell is not None:
+            yield published, parts[key], cell
 
 
 def partial_models(summary: Summary) -> Iterator[str]:
@@ -183,31 +157,10 @@ def partial_models(summary: Summary) -> Iterator[str]:
             )
 
 
-def _complete_parts(summary: Summary, model: str, parameters: str) -> Mapping[tuple[str, str], ComparedPart]:
-    return {
-        (part.stratum, part.label): part
-        for part in summary.compared_parts
-        if (part.model, part.parameters) == (model, parameters) and part.is_complete
-    }
-
-
 def _table_order(suite: str) -> Mapping[str, int]:
     """Return the positions of the paper's tables."""
     tables = dict.fromkeys(number.table for number in published_numbers(suite))
     return {table: place for place, table in enumerate(tables)}
-
-
-def _find(
-    overall: CellT, strata: Mapping[str, tuple[CellT, ...]], printed: PublishedNumber, suite: str
-) -> CellT | None:
-    """Return our cell that corresponds to a published number."""
-    if printed.label == WHOLE:
-        return overall
-    cells = strata.get(printed.stratum, ())
-    return next(
-        (cell for cell in cells if same_label(suite, printed.stratum, cell.labels[printed.stratum], printed.label)),
-        None,
-    )
 
 
 class PublishedSection(Section):
@@ -264,37 +217,35 @@ def _plain_table(table: SuiteTable) -> Table:
 
 def published_tables(rows: Sequence[PublishedComparison]) -> list[ReportTable]:
     """Return a table of the paper's numbers with those of the run for each table of the paper."""
-    return [
-        _published_table(name, [row for row in rows if row.table == name])
-        for name in dict.fromkeys(row.table for row in rows)
-    ]
+    by_table = grouped((row.published.table, row) for row in rows)
+    return [_published_table(name, own) for name, own in by_table.items()]
 
 
 def _published_table(name: str, rows: Sequence[PublishedComparison]) -> ReportTable:
     fields = [
         (
-            row.model,
-            _part_title(row),
-            row.metric,
-            _published_number(row.metric, row.printed),
-            _published_number(row.metric, row.ours),
+            row.column.model,
+            _part_title(row.published),
+            row.published.metric,
+            _published_number(row.published.metric, row.published.value),
+            _published_number(row.published.metric, row.ours),
             _published_range(row),
             text_field("yes" if row.agrees else "no", "" if row.agrees else "warning"),
         )
         for row in rows
     ]
     heads = ("Model", "Part", "Metric", "Published", "Ours", "Range of ours", "Published inside")
-    bounds = " The range covers excluded problems: from all failed to all passed."
-    caption = f"{rows[0].profile} profile; {_agreement(rows)}.{bounds if rows[0].metric == 'pass@1' else ''}"
-    return table_of(name, heads, fields, caption)
+    rates = rows[0].published.metric == "pass@1"
+    bounds = " The range covers excluded problems: from all failed to all passed." if rates else ""
+    return table_of(name, heads, fields, f"{rows[0].column.profile} profile; {_agreement(rows)}.{bounds}")
 
 
 def _agreement(rows: Sequence[PublishedComparison]) -> str:
     return f"{sum(row.agrees for row in rows)} of {len(rows)} cells agree"
 
 
-def _part_title(row: PublishedComparison | PublishedJudgeScore) -> str:
-    return row.label if row.label == "all" else f"{row.stratum} {row.label}"
+def _part_title(published: PublishedNumber) -> str:
+    return published.label if published.label == WHOLE else f"{published.stratum} {published.label}"
 
 
 def _published_number(metric: str, value: float) -> TableField:
@@ -302,7 +253,7 @@ def _published_number(metric: str, value: float) -> TableField:
 
 
 def _published_range(row: PublishedComparison) -> str:
-    if row.metric != "pass@1":
+    if row.published.metric != "pass@1":
         return "as printed" if row.agrees else "differs"
     return f"{percent(row.low)} to {percent(row.high)}"
 
@@ -312,17 +263,17 @@ def _judged_table(rows: Sequence[PublishedJudgeScore]) -> ReportTable | None:
         return None
     fields = [
         (
-            row.model,
-            _part_title(row),
-            row.criterion,
-            row.judge,
-            score_field(row.printed),
-            marked_field(score_field(row.ours), row.refused),
+            row.column.model,
+            _part_title(row.published),
+            row.judged.criterion,
+            row.column.judge,
+            score_field(row.published.estimate),
+            marked_field(score_field(row.ours), row.column.refused),
         )
         for row in rows
     ]
     return table_of(
-        f"{rows[0].table} ({', '.join(dict.fromkeys(row.validity for row in rows))})",
+        f"{rows[0].published.table} ({', '.join(dict.fromkeys(row.judged.validity for row in rows))})",
         ("Model", "Part", "Criterion", "Judge here", "Published", "Ours"),
         fields,
         (
