@@ -20,6 +20,7 @@ import statistics
 from pathlib import Path
 
 from caretbench.build.projects.project_analysis import analyse_project
+from caretbench.build.projects.project_storage import store_project
 from caretbench.build.projects.reach.instrumentation import EXECUTION_LOG, executed_marks
 from caretbench.build.projects.setup.command_detection import project_checks
 from caretbench.build.projects.setup.project_setup import run_setup, setup_command
@@ -31,7 +32,6 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
 from caretbench.projects.answer_requests import check_request
-from caretbench.projects.project import store_project
 
 _SEEN = ".caretbench-coverage.json"
 _DUMP = f"""

@@ -9,10 +9,11 @@ import pytest
 from caretbench.build.project_tasks.block_miner import TaskOrigin
 from caretbench.build.projects.language_tables import project_languages
 from caretbench.build.projects.project_analysis import AnalysedProject, analyse_project, export_snapshot
+from caretbench.build.projects.project_storage import store_project
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.problem import FileSplice, Provenance, TestsCheck
-from caretbench.projects.project import StoredProject, store_project
+from caretbench.projects.project import StoredProject
 from caretbench.suites.simcopilot.build.tasks import ProjectMiner, TaskSampling
 
 CODE = "def f(items):\n    for item in items:\n        if item.size > 3:\n            item.close(3)\n    return 1\n"

@@ -13,6 +13,7 @@ from caretbench.api import build_problems
 from caretbench.api import run as run_suites
 from caretbench.bench.history import History, HistoryRow, Verdict, write_summaries
 from caretbench.bench.settings import STATE, BenchSettings, git_answer
+from caretbench.build.projects.project_storage import store_project
 from caretbench.errors import CaretBenchError, DataError, UsageError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import read_rows, sha256_text, write_atomically, write_rows
@@ -20,7 +21,6 @@ from caretbench.models import ClientOpener, unchecked
 from caretbench.people.strengths.report_sections import whole_summary
 from caretbench.problem import Completion, Problem
 from caretbench.progress import FolderProgress, Progress
-from caretbench.projects.project import store_project
 from caretbench.projects.settings import read_settings
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.estimates import ReportedNumber, mean_estimate

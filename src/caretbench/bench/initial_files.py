@@ -10,12 +10,13 @@ from typing import Final, NamedTuple
 
 from caretbench.bench.settings import STATE, SUITES, bench_settings, git_answer
 from caretbench.build.projects.language_tables import project_languages
+from caretbench.build.projects.project_storage import store_project
 from caretbench.build.projects.setup.command_detection import detect_command
 from caretbench.build.sources.licences import is_licence_file, repository_licence
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import write_atomically
-from caretbench.projects.project import place_fault, store_project
+from caretbench.projects.project import place_fault
 from caretbench.projects.settings import SETTINGS_FILE, read_settings
 from caretbench.runs.generate import BYTES_PER_TOKEN
 from caretbench.syntax import is_test_path, language_of

@@ -8,9 +8,9 @@ from caretbench.build.project_tasks.task_builder import TaskBuilder
 from caretbench.build.project_tasks.task_folder import BuiltTasks, TaskFolder
 from caretbench.build.projects.build_steps import BuildSteps
 from caretbench.build.projects.kept_results import is_for_people, kept_setup
+from caretbench.build.projects.project_storage import store_project
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.projects.project import store_project
 from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
 from caretbench.suites.simcopilot.build.tasks import TaskSampling
 from tests.support.shop_project import written

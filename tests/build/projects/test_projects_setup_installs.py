@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from caretbench.build.package_index.index_proxy import IndexProxy
+from caretbench.build.projects.project_storage import store_project
 from caretbench.build.projects.setup.project_setup import run_setup, setup_command
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
-from caretbench.projects.project import StoredProject, store_project
+from caretbench.projects.project import StoredProject
 from tests.support.project_files import open_folder
 from tests.support.wheel_index import require_pip, wheel_index
 

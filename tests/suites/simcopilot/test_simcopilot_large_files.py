@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from caretbench.build.projects.project_analysis import analyse_project
+from caretbench.build.projects.project_storage import store_project
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.projects import project as project_module
 from caretbench.projects.code_search import TokenSearch
-from caretbench.projects.project import snapshot_scopes, store_project
+from caretbench.projects.project import snapshot_scopes
 from caretbench.projects.settings import project_rules
 from caretbench.suites.simcopilot.build.tasks import ProjectMiner, SampledCandidate, TaskSampling, balanced_sample
 from caretbench.syntax import SourceFile

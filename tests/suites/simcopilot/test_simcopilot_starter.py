@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.simcopilot_starter import starter_task
 from caretbench.build.projects.project_analysis import analyse_project
+from caretbench.build.projects.project_storage import store_project
 from caretbench.build.projects.setup.command_detection import project_checks
 from caretbench.build.validation.workspace_gate import WorkspaceGate
 from caretbench.cli.listing import listing
@@ -20,7 +21,6 @@ from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.projects import answer_requests
 from caretbench.projects.answer_requests import file_splice, original_file
-from caretbench.projects.project import store_project
 from caretbench.projects.settings import read_settings
 from caretbench.suites import load_suite
 from caretbench.suites.simcopilot import starter

@@ -39,6 +39,7 @@ from caretbench.build.projects.project_analysis import (
     export_snapshot,
 )
 from caretbench.build.projects.project_check import ProjectCheck, check_project
+from caretbench.build.projects.project_storage import store_project
 from caretbench.build.projects.reach.measurement import measure_reach
 from caretbench.build.projects.reach.statement_reach import StatementReach
 from caretbench.build.projects.reference_runs import without_slow_tests
@@ -57,7 +58,7 @@ from caretbench.extraction.policies import get_policy
 from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import check_key, check_request, file_splice, get_tests_check
-from caretbench.projects.project import StoredProject, store_project
+from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
 from caretbench.projects.settings import ProjectSettings, read_settings
 from caretbench.suites.validity import GATE_VERSION

@@ -15,6 +15,7 @@ from pydantic import Field, JsonValue
 from caretbench.build.build_models import ANSWER_ERRORS_FILE, ANSWERS_FILE
 from caretbench.build.project_tasks.tester.written_store import WRITTEN_TESTS_FILE, TesterRecord
 from caretbench.build.projects.agent.recipe import RECIPES_FILE
+from caretbench.build.projects.project_storage import STEPS_FILE
 from caretbench.build.projects.setup.project_setup import missing_packages_hint
 from caretbench.build.projects.setup.python_packages import missing_modules
 from caretbench.errors import check_folder_is_writable
@@ -22,7 +23,6 @@ from caretbench.file_locks import locked_folder
 from caretbench.files import DataError, read_appended, read_document, remove_partial_files, write_document, write_rows
 from caretbench.problem import Problem, Provenance, StoredRow
 from caretbench.projects.answer_requests import file_splice
-from caretbench.projects.project import STEPS_FILE
 from caretbench.suites.stored_tasks import read_tasks, snapshot_path
 from caretbench.suites.suite_types import BuildResult
 from caretbench.suites.validity import Validity, strength_counts

@@ -14,7 +14,7 @@ from caretbench.files import read_rows
 from caretbench.languages import get_language
 from caretbench.problem import Caret, Problem, Profile
 from caretbench.projects.answer_requests import file_splice, get_tests_check, workspace_request
-from caretbench.projects.project import snapshot_scopes, store_project
+from caretbench.projects.project import ignored_patterns, snapshot_scopes
 from caretbench.projects.settings import read_settings
 from caretbench.suites import register
 from caretbench.suites.base import Suite
@@ -49,7 +49,7 @@ def starter_problems(store: SnapshotStore | None = None) -> list[Problem]:
         DataError: the problems are of another version of the project.
     """
     root = sample_projects()[STARTER_PROJECT]
-    snapshot = store_project(root, store or SnapshotStore(), read_settings(root).ignore).snapshot
+    snapshot = (store or SnapshotStore()).add(root, ignore=ignored_patterns(root, read_settings(root).ignore))
     problems = list(read_rows(starter_path(), Problem))
     if any(file_splice(problem).snapshot != snapshot.id for problem in problems):
         raise DataError(f"{starter_path()}: made of another version of {root.name}; build it again")

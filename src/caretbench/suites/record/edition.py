@@ -22,7 +22,7 @@ from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotSto
 from caretbench.files import cache_folder, read_rows, sha256_text
 from caretbench.problem import Caret, FileSplice, Label, PredicateCheck, Problem, Provenance, Row, TestsCheck
 from caretbench.projects.file_spans import visible_text
-from caretbench.projects.project import store_project
+from caretbench.projects.project import ignored_patterns
 from caretbench.projects.settings import read_settings
 from caretbench.suites.c3bench.measures import SCALE_PREDICATE
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, scale_instruction
@@ -169,7 +169,7 @@ def stored_project(project: EditionProject, store: SnapshotStore, *, renamed: bo
     root = laid_out_folder(project.layout, project.name, project.renamed if renamed else "")
     if not root.is_dir():
         raise DataError(f"{project.name}: not here; caretbench pull record fetches it")
-    snapshot = store_project(root, store, read_settings(root).ignore).snapshot
+    snapshot = store.add(root, ignore=ignored_patterns(root, read_settings(root).ignore))
     if snapshot.id != wanted:
         raise DataError(
             f"{project.name}: {root} has other files than the edition's ({snapshot.id[:12]}, not {wanted[:12]}); "

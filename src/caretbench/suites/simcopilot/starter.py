@@ -17,7 +17,7 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import DataError, read_rows
 from caretbench.problem import Caret, FileSplice, Label, Problem, Row, TestsCheck
 from caretbench.projects.file_spans import visible_text
-from caretbench.projects.project import store_project
+from caretbench.projects.project import ignored_patterns
 from caretbench.projects.settings import ProjectSettings, read_settings
 from caretbench.suites.sample_projects import sample_projects
 
@@ -75,7 +75,7 @@ def load(store: SnapshotStore | None = None) -> list[Problem]:
 
 def _load(name: str, root: Path, store: SnapshotStore) -> list[Problem]:
     settings = read_settings(root)
-    snapshot = store_project(root, store, settings.ignore).snapshot
+    snapshot = store.add(root, ignore=ignored_patterns(root, settings.ignore))
     checks = {entry.name: entry.check for entry in read_rows(starter_checks_path(name), StarterCheck)}
     texts: dict[str, bytes] = {}
     problems = []

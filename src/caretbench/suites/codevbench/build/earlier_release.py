@@ -12,8 +12,8 @@ from rapidfuzz.distance import Indel
 
 from caretbench.build.projects.language_tables import project_languages
 from caretbench.build.projects.project_analysis import analyse_project
+from caretbench.build.projects.project_storage import store_project
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.projects.project import store_project
 from caretbench.suites.codevbench.similar_functions import enclosing_function
 from caretbench.syntax import Span
 from caretbench.syntax.analysis import ProjectAnalysis

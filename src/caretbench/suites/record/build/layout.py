@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from caretbench.build.projects.project_storage import store_project
 from caretbench.build.projects.toml_files import settings_toml
 from caretbench.build.sources.fetching.project_folders import ProjectFolders
 from caretbench.build.sources.fetching.source_spec import parse_source
@@ -13,7 +14,7 @@ from caretbench.build.sources.fetching.unpacking import unpack_archive
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.file_locks import temporary_folder
-from caretbench.projects.project import StoredProject, store_project
+from caretbench.projects.project import StoredProject
 from caretbench.projects.settings import SETTINGS_FILE, read_settings
 from caretbench.suites.record.build.recipe import (
     LockedPackage,
