@@ -16,7 +16,7 @@ from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
 from caretbench.suites.answer_kinds import ERROR_KINDS_SCORER
-from caretbench.suites.efcb.suite import MASKED_TASK
+from caretbench.suites.efcb.problem_metadata import EfcbTask
 from tests.support.efcb_changes import build_tasks
 from tests.support.inspect_runs import answering, numbers, run
 
@@ -93,7 +93,7 @@ def test_row_by_row_the_same(log: EvalLog, folders: list[RunFolder], problems: d
         theirs[str(sample.id), sample.epoch - 1] = {
             name: value for name, value in values.items() if name != "verdict" and not math.isnan(value)
         }
-        if problems[str(sample.id)].labels["task"] == MASKED_TASK:
+        if problems[str(sample.id)].labels["task"] == EfcbTask.MASKED:
             theirs[str(sample.id), sample.epoch - 1]["error_kinds"] = kinds
     assert len(theirs) == 2 * len(problems)
     assert theirs == rows_of(folders[0], problems) == rows_of(folders[1], problems)

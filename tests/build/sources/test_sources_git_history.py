@@ -11,7 +11,7 @@ from caretbench.build.sources.git.patches import PatchLimits, SkippedCommit
 from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.build.sources.repository import read_repository_facts
 from caretbench.files import DataError
-from caretbench.suites.efcb.patches import parse_hunks
+from caretbench.suites.efcb.build.hunks import parse_hunks
 from tests.support.git_repository import DAY, EPOCH, History, git, take_away
 
 Result = PullRequest | SkippedCommit

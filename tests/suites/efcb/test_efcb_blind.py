@@ -16,7 +16,7 @@ from caretbench.reports.summary import SuiteTable
 from caretbench.runs.plans.config import RequestConfig, RunConfig, SuiteConfig
 from caretbench.runs.runner import RunResult
 from caretbench.suites.efcb.efcb_score import ProblemOutcome, efcb_score
-from caretbench.suites.efcb.problem_metadata import HALLUCINATION_TASK, HARD_TASK, MASKED_TASK, TASKS
+from caretbench.suites.efcb.problem_metadata import TASKS, EfcbTask
 from caretbench.suites.efcb.suite import Efcb
 from caretbench.suites.efcb.tables.choice_tables import blind_tables
 from caretbench.suites.efcb.tables.score_basis import ModelRows
@@ -70,7 +70,7 @@ def test_what_is_hidden_is_the_text_alone(problems: list[Problem]) -> None:
             assert len(blind.text) < len(request) + 40
     # The messages of a released question have its description in their midst.
     messages = (ReleasedMessage(role="system", text="s"), ReleasedMessage(role="user", text="Task Description: x"))
-    choice = next(problem for problem in problems if problem.label("task") == HARD_TASK)
+    choice = next(problem for problem in problems if problem.label("task") == EfcbTask.HARD)
     told = choice.model_copy(update={"shown": choice.shown.model_copy(update={"messages": messages})})
     assert suite.question_without_text(told) == suite.question_without_text(choice)
 
@@ -83,7 +83,7 @@ def test_a_model_is_measured_above_its_own_blind_answers(tasks: Path, problems: 
     models = {"reads": reader(problems, blind=False), "knows": reader(problems, blind=True)}
     found = tables_of(run(config, models=models))
     rows = {row[:2]: row for row in found["efcb-blind"].rows}
-    hard = [problem for problem in problems if problem.label("task") == HARD_TASK]
+    hard = [problem for problem in problems if problem.label("task") == EfcbTask.HARD]
     at_a = sum(isinstance(check, ChoiceCheck) and check.correct == 0 for one in hard for check in one.checks) / len(
         hard
     )
@@ -100,8 +100,8 @@ def test_a_model_is_measured_above_its_own_blind_answers(tasks: Path, problems: 
 
 
 def outcomes(blind: float, hard: float = 0.9) -> list[ProblemOutcome]:
-    values = dict.fromkeys(TASKS, 0.25) | {HARD_TASK: hard, MASKED_TASK: 8.0, HALLUCINATION_TASK: 1.0}
-    floors = {HARD_TASK: blind, MASKED_TASK: 10 * blind}
+    values = dict.fromkeys(TASKS, 0.25) | {EfcbTask.HARD: hard, EfcbTask.MASKED: 8.0, EfcbTask.HALLUCINATION: 1.0}
+    floors = {EfcbTask.HARD: blind, EfcbTask.MASKED: 10 * blind}
     return [
         ProblemOutcome(task, "r", str(number), value, 6.0, floors.get(task))
         for task, value in values.items()
@@ -117,7 +117,7 @@ def test_the_total_is_above_blind_answers_and_is_not_stated_where_they_are_right
     known = efcb_score(outcomes(0.95), resamples=50)
     assert known.published is not None
     assert known.corrected is None
-    assert known.answered_blind == pytest.approx({HARD_TASK: 0.95, MASKED_TASK: 0.95})
+    assert known.answered_blind == pytest.approx({EfcbTask.HARD: 0.95, EfcbTask.MASKED: 0.95})
     # Below 98 % of the problems they are the floor of others.
     few = [one._replace(blind=None) if one.cluster == "7" else one for one in outcomes(0.95)]
     assert not efcb_score(few, resamples=50).blind

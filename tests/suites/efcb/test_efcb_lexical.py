@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caretbench.suites.efcb.build.choices.gmcq_easy import ChangeCorpus
 from caretbench.suites.efcb.lexical_similarity import PatchCorpus, file_titles, split_words, word_distances
 
 TEXTS = ("open the file file", "close the file", "unrelated words here", "")
@@ -32,7 +33,7 @@ def test_tfidf_is_the_cosine_of_its_formula() -> None:
 
 
 def test_likeness_of_patches() -> None:
-    corpus = PatchCorpus(TEXTS)
+    corpus = ChangeCorpus(TEXTS)
     square = corpus.tfidf_similarities(np.arange(3), np.arange(3))
     assert square[0, 1] == pytest.approx(corpus.tfidf(TEXTS[0])[1])
     assert np.diag(square) == pytest.approx([1, 1, 1])
@@ -68,7 +69,7 @@ def test_distances_count_words() -> None:
 
 
 def test_many_texts_at_a_time_score_as_each_alone() -> None:
-    corpus, asked = PatchCorpus(TEXTS), ["open the file", "close file file", "words", ""]
+    corpus, asked = ChangeCorpus(TEXTS), ["open the file", "close file file", "words", ""]
     alone = np.array([corpus.tfidf(text) for text in asked])
     vectors, every = corpus.query_vectors(asked), np.arange(4)
     assert corpus.own_scores(vectors) == pytest.approx(np.diag(alone))

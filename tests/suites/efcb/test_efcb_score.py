@@ -12,32 +12,37 @@ import pytest
 from caretbench.metrics.intervals import bootstrap_mean, wilson
 from caretbench.metrics.skill import skill
 from caretbench.suites.efcb.efcb_score import CHANCE_ACCURACY, ProblemOutcome, efcb_score
-from caretbench.suites.efcb.problem_metadata import (
-    EASY_TASK,
-    HALLUCINATION_TASK,
-    HARD_TASK,
-    MASKED_TASK,
-    REVERSE_TASK,
-    TASKS,
-)
+from caretbench.suites.efcb.problem_metadata import TASKS, EfcbTask
 
 # Averages of Tables 5 to 9, and the score that the paper prints.
 AVERAGES = {
     "Llama-3.3-70B": (
-        {EASY_TASK: 0.803, HARD_TASK: 0.476, MASKED_TASK: 7.23, REVERSE_TASK: 3.74, HALLUCINATION_TASK: 0.965},
+        {
+            EfcbTask.EASY: 0.803,
+            EfcbTask.HARD: 0.476,
+            EfcbTask.MASKED: 7.23,
+            EfcbTask.REVERSE: 3.74,
+            EfcbTask.HALLUCINATION: 0.965,
+        },
         0.482,
     ),
     "o4-mini": (
-        {EASY_TASK: 0.892, HARD_TASK: 0.868, MASKED_TASK: 7.41, REVERSE_TASK: 3.67, HALLUCINATION_TASK: 0.946},
+        {
+            EfcbTask.EASY: 0.892,
+            EfcbTask.HARD: 0.868,
+            EfcbTask.MASKED: 7.41,
+            EfcbTask.REVERSE: 3.67,
+            EfcbTask.HALLUCINATION: 0.946,
+        },
         0.584,
     ),
 }
 TABLES = {
-    "table_5": MASKED_TASK,
-    "table_6": EASY_TASK,
-    "table_7": HARD_TASK,
-    "table_8": REVERSE_TASK,
-    "table_9": HALLUCINATION_TASK,
+    "table_5": EfcbTask.MASKED,
+    "table_6": EfcbTask.EASY,
+    "table_7": EfcbTask.HARD,
+    "table_8": EfcbTask.REVERSE,
+    "table_9": EfcbTask.HALLUCINATION,
 }
 
 
@@ -56,7 +61,13 @@ def test_the_averages_give_the_published_score(model: str) -> None:
 
 
 def test_table_4_taken_literally_does_not() -> None:
-    means = {EASY_TASK: 0.803, HARD_TASK: 0.476, MASKED_TASK: 3.74, REVERSE_TASK: 0.965, HALLUCINATION_TASK: 7.23}
+    means = {
+        EfcbTask.EASY: 0.803,
+        EfcbTask.HARD: 0.476,
+        EfcbTask.MASKED: 3.74,
+        EfcbTask.REVERSE: 0.965,
+        EfcbTask.HALLUCINATION: 7.23,
+    }
     assert scores_of(means)[0] == pytest.approx(-0.896, abs=5e-4)
 
 
@@ -82,17 +93,23 @@ def test_the_values_by_repository_give_averages_and_score(test_data: Path, model
 
 def test_guessing_and_copying_get_nothing_in_the_corrected_score() -> None:
     means = {
-        EASY_TASK: CHANCE_ACCURACY,
-        HARD_TASK: CHANCE_ACCURACY,
-        MASKED_TASK: 6.0,
-        REVERSE_TASK: 0.0,
-        HALLUCINATION_TASK: 1.0,
+        EfcbTask.EASY: CHANCE_ACCURACY,
+        EfcbTask.HARD: CHANCE_ACCURACY,
+        EfcbTask.MASKED: 6.0,
+        EfcbTask.REVERSE: 0.0,
+        EfcbTask.HALLUCINATION: 1.0,
     }
     assert scores_of(means, floor=6.0)[1] == 0.0
-    best = {EASY_TASK: 1.0, HARD_TASK: 1.0, MASKED_TASK: 10.0, REVERSE_TASK: 10.0, HALLUCINATION_TASK: 0.0}
+    best = {
+        EfcbTask.EASY: 1.0,
+        EfcbTask.HARD: 1.0,
+        EfcbTask.MASKED: 10.0,
+        EfcbTask.REVERSE: 10.0,
+        EfcbTask.HALLUCINATION: 0.0,
+    }
     assert scores_of(best)[1] == 1.0
     means = AVERAGES["o4-mini"][0]
-    chosen = [skill(means[EASY_TASK], 0.25), skill(means[HARD_TASK], 0.25)]
+    chosen = [skill(means[EfcbTask.EASY], 0.25), skill(means[EfcbTask.HARD], 0.25)]
     assert scores_of(means, 5.0)[1] == pytest.approx((sum(filter(None, chosen)) + 0.241 + 0.367 + 0.054) / 5)
 
 
@@ -103,19 +120,19 @@ def outcomes_of(pulls: int, seed: int = 1, repositories: int = 3) -> list[Proble
     for number in range(pulls):
         skilled = draw.random()
         for task in TASKS:
-            if task == HARD_TASK and number % 2:
+            if task == EfcbTask.HARD and number % 2:
                 continue
-            chance = 1 - skilled if task == HALLUCINATION_TASK else skilled
-            value = 10 * skilled if task in (MASKED_TASK, REVERSE_TASK) else float(draw.random() < chance)
+            chance = 1 - skilled if task == EfcbTask.HALLUCINATION else skilled
+            value = 10 * skilled if task in (EfcbTask.MASKED, EfcbTask.REVERSE) else float(draw.random() < chance)
             found.append(ProblemOutcome(task, f"r{number % repositories}", f"c{number}", value, 2.0))
     return found
 
 
 def test_macro_weighs_repositories_and_micro_problems() -> None:
-    outcomes = [ProblemOutcome(EASY_TASK, "large", f"l{number}", 1.0) for number in range(9)]
-    outcomes += [ProblemOutcome(EASY_TASK, "small", "s", 0.0)]
-    assert efcb_score(outcomes).tasks[EASY_TASK].value == 0.5
-    assert efcb_score(outcomes, weighting="micro").tasks[EASY_TASK].value == 0.9
+    outcomes = [ProblemOutcome(EfcbTask.EASY, "large", f"l{number}", 1.0) for number in range(9)]
+    outcomes += [ProblemOutcome(EfcbTask.EASY, "small", "s", 0.0)]
+    assert efcb_score(outcomes).tasks[EfcbTask.EASY].value == 0.5
+    assert efcb_score(outcomes, weighting="micro").tasks[EfcbTask.EASY].value == 0.9
 
 
 def test_order_is_irrelevant_and_a_seed_gives_the_same_numbers() -> None:
@@ -127,8 +144,8 @@ def test_order_is_irrelevant_and_a_seed_gives_the_same_numbers() -> None:
 
 
 def test_the_interval_of_one_task_in_one_repository_is_the_house_s() -> None:
-    outcomes = [entry for entry in outcomes_of(200, repositories=1) if entry.task == REVERSE_TASK]
-    found = efcb_score(outcomes, resamples=4000).tasks[REVERSE_TASK]
+    outcomes = [entry for entry in outcomes_of(200, repositories=1) if entry.task == EfcbTask.REVERSE]
+    found = efcb_score(outcomes, resamples=4000).tasks[EfcbTask.REVERSE]
     values = [entry.value for entry in outcomes]
     house = bootstrap_mean(values, seed=0, method="percentile", resamples=4000)
     assert found.value == pytest.approx(sum(values) / len(values))
@@ -149,31 +166,33 @@ def test_tasks_of_one_pull_request_are_drawn_together() -> None:
 
 
 def test_without_all_tasks_there_is_no_score() -> None:
-    found = efcb_score([entry for entry in outcomes_of(40) if entry.task != HARD_TASK], resamples=50)
+    found = efcb_score([entry for entry in outcomes_of(40) if entry.task != EfcbTask.HARD], resamples=50)
     assert found.published is None
     assert found.corrected is None
-    assert set(found.tasks) == set(TASKS) - {HARD_TASK}
+    assert set(found.tasks) == set(TASKS) - {EfcbTask.HARD}
 
 
 def test_too_little_to_resample_is_said() -> None:
-    alone = efcb_score([ProblemOutcome(EASY_TASK, "r", "c", 1.0)]).tasks[EASY_TASK].interval
+    alone = efcb_score([ProblemOutcome(EfcbTask.EASY, "r", "c", 1.0)]).tasks[EfcbTask.EASY].interval
     assert alone.method == "undefined"
     assert math.isnan(alone.low)
     few = (
-        efcb_score([ProblemOutcome(EASY_TASK, "r", f"c{number}", 1.0) for number in range(5)]).tasks[EASY_TASK].interval
+        efcb_score([ProblemOutcome(EfcbTask.EASY, "r", f"c{number}", 1.0) for number in range(5)])
+        .tasks[EfcbTask.EASY]
+        .interval
     )
     assert few.method == "wilson"
     assert few.low < 1.0
     assert few.warning == "only 5 pull requests: the interval may be too narrow"
-    two = [ProblemOutcome(EASY_TASK, "r", f"c{number // 2}", float(number % 2)) for number in range(6)]
-    half = efcb_score(two).tasks[EASY_TASK].interval  # every pull request has one of two: no draw differs
+    two = [ProblemOutcome(EfcbTask.EASY, "r", f"c{number // 2}", float(number % 2)) for number in range(6)]
+    half = efcb_score(two).tasks[EfcbTask.EASY].interval  # every pull request has one of two: no draw differs
     assert half[:2] == wilson(1.5, 3)[:2]
-    same = efcb_score([ProblemOutcome(REVERSE_TASK, "r", f"c{number}", 1.0) for number in range(50)])
-    assert same.tasks[REVERSE_TASK].interval.method == "constant"
+    same = efcb_score([ProblemOutcome(EfcbTask.REVERSE, "r", f"c{number}", 1.0) for number in range(50)])
+    assert same.tasks[EfcbTask.REVERSE].interval.method == "constant"
 
 
 @pytest.mark.parametrize(
-    "outcome", [ProblemOutcome("gmcq", "r", "c", 1.0), ProblemOutcome(EASY_TASK, "r", "c", math.nan)]
+    "outcome", [ProblemOutcome("gmcq", "r", "c", 1.0), ProblemOutcome(EfcbTask.EASY, "r", "c", math.nan)]
 )
 def test_what_is_no_value_is_refused(outcome: ProblemOutcome) -> None:
     with pytest.raises(ValueError, match="no value of a task"):

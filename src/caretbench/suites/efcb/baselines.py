@@ -24,7 +24,7 @@ from caretbench.suites.efcb.lexical_similarity import (
     score_by_shortness,
 )
 from caretbench.suites.efcb.masked_answers import copy_previous_lines, read_masked_patch
-from caretbench.suites.efcb.problem_metadata import MASKED_TASK, seeded_random
+from caretbench.suites.efcb.problem_metadata import EfcbTask, seeded_random
 from caretbench.syntax.documentation import comment_marks
 from caretbench.syntax.source import grammar_of
 
@@ -69,7 +69,7 @@ def _lexical(problem: AttackQuestion) -> Sequence[float]:
 def _copy(problem: Problem) -> str | None:
     if not isinstance(problem.shown, Question) or problem.shown.choices:
         return None
-    if problem.labels.get("task") == MASKED_TASK:
+    if problem.labels.get("task") == EfcbTask.MASKED:
         return copy_previous_lines(read_masked_patch(problem))
     return _copied_description(shown_patch(problem))
 

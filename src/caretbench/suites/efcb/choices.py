@@ -1,6 +1,6 @@
-r"""Choices of a question: positions of the correct one, and the letter that an answer chooses.
+r"""Choices of a question, and the letter that an answer chooses.
 
-Each letter is correct equally often, in an unpredictable order. A letter counts as an answer if it is a whole line
+A letter counts as an answer if it is a whole line
 (``B``, ``(B)``, ``B.``, ``Choice B``), in ``answer is B`` or ``answer: B``, in ``\boxed{B}``, or in JSON as
 ``{"answer": "B"}``. An answer may contain several of these with the same letter. An invalid answer has a reason,
 nothing is guessed.
@@ -9,59 +9,13 @@ nothing is guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple
 
-from caretbench.grouping import grouped
 from caretbench.problem import Problem, Profile, Question
-from caretbench.suites.efcb.problem_metadata import efcb_profile, seeded_random
+from caretbench.suites.efcb.problem_metadata import efcb_profile
 
 LETTERS: Final = "ABCD"
 CHOICE_COUNT: Final = len(LETTERS)
-WRONG_CHOICE_COUNT: Final = CHOICE_COUNT - 1
-"""Number of wrong choices of a question."""
-
-T = TypeVar("T")
-
-
-def balanced_positions(groups: Mapping[str, str], seed: int, purpose: str) -> dict[str, int]:
-    """Return a value from 0 to 3 for each item, with balanced counts overall and by group.
-
-    Counts differ by at most 1. Items of a group are taken in the order of their keys; each block of four
-    items gets a permutation. Incomplete blocks of all groups share one cyclic permutation. Different purposes are
-    independent.
-    """
-    members = grouped((groups[key], key) for key in sorted(groups))
-    # A group of two questions has no full block. If each drew its own permutation, a letter could be right in as many
-    # questions more than another as there are groups.
-    around = seeded_random(seed, purpose, "left over").sample(range(CHOICE_COUNT), CHOICE_COUNT)
-    taken = 0
-    positions: dict[str, int] = {}
-    for group in sorted(members):
-        for start in range(0, len(members[group]), CHOICE_COUNT):
-            block = members[group][start : start + CHOICE_COUNT]
-            given = list(range(CHOICE_COUNT))
-            if len(block) < CHOICE_COUNT:
-                given = [around[(taken + index) % CHOICE_COUNT] for index in range(len(block))]
-                taken += len(block)
-            seeded_random(seed, purpose, f"{group} block {start // CHOICE_COUNT}").shuffle(given)
-            positions.update(zip(block, given, strict=True))
-    return positions
-
-
-def insert_choice(right: T, others: Sequence[T], position: int) -> tuple[T, ...]:
-    """Return all choices, with the correct one at ``position``."""
-    return (*others[:position], right, *others[position:])
-
-
-def rotate_choices(choices: Sequence[T], correct: int, count: int) -> Iterator[tuple[int, tuple[T, ...], int]]:
-    """Yield the first ``count`` cyclic orders: number of steps, choices, and index of the correct one.
-
-    All orders together show every choice once at every position.
-    """
-    for turn in range(count):
-        first = len(choices) - turn
-        yield turn, (*choices[first:], *choices[:first]), (correct + turn) % len(choices)
 
 
 INSTRUCTION: Final = "Which of these patches makes the change that the following text describes?\n\n"

@@ -21,12 +21,12 @@ from caretbench.metrics.text_overlap import bag_overlap, chrf, content_words, ro
 from caretbench.problem import CriterionCheck, Problem, Question
 from caretbench.suites.efcb.choices import remove_reasoning
 from caretbench.suites.efcb.efcb_score import MAX_JUDGED_SCORE
-from caretbench.suites.efcb.problem_metadata import HALLUCINATION_TASK, REVERSE_TASK
+from caretbench.suites.efcb.problem_metadata import EfcbTask
 
 Task = Literal["reverse-qa", "reverse-qa-hallu"]
 
 
-DESCRIPTION_TASKS: Final[tuple[Task, ...]] = (REVERSE_TASK, HALLUCINATION_TASK)
+DESCRIPTION_TASKS: Final[tuple[Task, ...]] = (EfcbTask.REVERSE, EfcbTask.HALLUCINATION)
 
 
 JUDGE_CRITERIA: Final[Mapping[Task, CriterionCheck]] = {

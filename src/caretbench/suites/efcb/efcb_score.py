@@ -15,7 +15,7 @@ import numpy as np
 
 from caretbench.metrics.intervals import CONFIDENCE, MIN_CLUSTERS, RESAMPLES, Floats, Interval, widened, wilson
 from caretbench.suites.efcb.choices import CHOICE_COUNT
-from caretbench.suites.efcb.problem_metadata import EASY_TASK, HALLUCINATION_TASK, HARD_TASK, MASKED_TASK, TASKS
+from caretbench.suites.efcb.problem_metadata import TASKS, EfcbTask
 from caretbench.suites.score_formulas import ScoreFormula
 
 VERSION: Final = "efcb-score@3"
@@ -25,11 +25,11 @@ VERSION: Final = "efcb-score@3"
 empty answers are hallucinations in all tables.
 """
 
-BINARY_TASKS: Final = frozenset({EASY_TASK, HARD_TASK, HALLUCINATION_TASK})
+BINARY_TASKS: Final = frozenset({EfcbTask.EASY, EfcbTask.HARD, EfcbTask.HALLUCINATION})
 """Tasks whose values are 0 or 1."""
 
 # A reader who saw only the choices was right in 40 of 40 questions of GMCQ-Hard: chance is no floor there.
-FLOOR_TASKS: Final = (HARD_TASK, MASKED_TASK)
+FLOOR_TASKS: Final = (EfcbTask.HARD, EfcbTask.MASKED)
 """Tasks whose floor is the model's own blind answer, where it was asked without the text."""
 
 MIN_COVERAGE: Final = 0.98

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array
 
 Scores = npt.NDArray[np.float64]
-PatchIndices = npt.NDArray[np.int64]
 
 # With words split like this TF-IDF finds .741 of the released questions by the description and .906 by title and
 # description: whole identifiers seldom occur in prose.
@@ -89,32 +88,6 @@ class PatchCorpus:
         scores = self._sum_scores(self._vectors_by_word, query_weights)
         return scores / length if length else scores
 
-    def tfidf_similarities(self, left: PatchIndices, right: PatchIndices) -> Scores:
-        """Return TF-IDF cosines of some patches with others."""
-        return _row_products(self._vectors[left], self._vectors[right])
-
-    def query_vectors(self, queries: Sequence[str]) -> csr_array:
-        """Return texts as TF-IDF vectors of length 1, one row each."""
-        rows: list[int] = []
-        columns: list[int] = []
-        values: list[float] = []
-        for row, query in enumerate(queries):
-            weights, length = self._query_weights(query)
-            rows += [row] * len(weights)
-            columns += weights
-            values += (weight / length for weight in weights.values())
-        from scipy.sparse import csr_array
-
-        return csr_array((values, (rows, columns)), shape=(len(queries), self._counts.shape[1]))
-
-    def pairwise_scores(self, queries: csr_array, left: PatchIndices, right: PatchIndices) -> Scores:
-        """Return the TF-IDF cosines of some patches with some texts (:meth:`query_vectors`)."""
-        return _row_products(queries[left], self._vectors[right])
-
-    def own_scores(self, queries: csr_array) -> Scores:
-        """Return the TF-IDF cosine of each text with the patch of the same index."""
-        return np.asarray(queries.multiply(self._vectors).sum(axis=1)).ravel()
-
     def _query_counts(self, query: str) -> dict[int, int]:
         """Return the number of each word in the query, by its column."""
         known = Counter(word for word in split_words(query) if word in self._columns)
@@ -151,12 +124,6 @@ def word_distances(texts: Sequence[str]) -> Scores:
         distance = (Hamming if len(one) == len(other) else Levenshtein).distance(one, other)
         square[row, column] = square[column, row] = distance
     return square
-
-
-def _row_products(left: csr_array, right: csr_array) -> Scores:
-    """Return the product of each row with each other row."""
-    products: Scores = (left @ right.T).toarray()
-    return products
 
 
 def file_titles(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tasks, labels and ids of problems, seeded random generators, and the rules of EFCB's profiles.
+"""Tasks and labels of problems, seeded random generators, and the rules of EFCB's profiles.
 
 No generator is shared: the result for one item depends neither on other items nor on the order of records,
 dictionaries or folders.
@@ -7,7 +7,6 @@ dictionaries or folders.
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
@@ -20,17 +19,23 @@ from caretbench.profiles import ProfileRule, ProfileRules, default_only, paper_o
 from caretbench.suites.efcb.patches import RenderedPatch
 from caretbench.syntax.source import language_of as house_language_of
 
-EASY_TASK: Final = "gmcq-easy"
-HARD_TASK: Final = "gmcq-hard"
-MASKED_TASK: Final = "mpr-gen"
-REVERSE_TASK: Final = "reverse-qa"
-HALLUCINATION_TASK: Final = "reverse-qa-hallu"
-TASKS: Final = (EASY_TASK, HARD_TASK, MASKED_TASK, REVERSE_TASK, HALLUCINATION_TASK)
-BLIND_TASKS: Final = frozenset({EASY_TASK, HARD_TASK, MASKED_TASK})
+
+class EfcbTask:
+    """Names of the tasks."""
+
+    EASY: Final = "gmcq-easy"
+    HARD: Final = "gmcq-hard"
+    MASKED: Final = "mpr-gen"
+    REVERSE: Final = "reverse-qa"
+    HALLUCINATION: Final = "reverse-qa-hallu"
+
+
+TASKS: Final = (EfcbTask.EASY, EfcbTask.HARD, EfcbTask.MASKED, EfcbTask.REVERSE, EfcbTask.HALLUCINATION)
+BLIND_TASKS: Final = frozenset({EfcbTask.EASY, EfcbTask.HARD, EfcbTask.MASKED})
 """Tasks that are also asked without title and description; the others show neither."""
 TASK_TITLES: Final[Mapping[str, str]] = {
-    EASY_TASK: "GMCQ-Easy", HARD_TASK: "GMCQ-Hard", MASKED_TASK: "MPR-Gen", REVERSE_TASK: "Reverse-QA",
-    HALLUCINATION_TASK: "Reverse-QA-Hallu",
+    EfcbTask.EASY: "GMCQ-Easy", EfcbTask.HARD: "GMCQ-Hard", EfcbTask.MASKED: "MPR-Gen", EfcbTask.REVERSE: "Reverse-QA",
+    EfcbTask.HALLUCINATION: "Reverse-QA-Hallu",
 }  # fmt: skip
 
 FOUR_TEXTS_TIER: Final = "four_texts"
@@ -39,8 +44,8 @@ FOUR_TEXTS_TIER: Final = "four_texts"
 SUITE_NAME: Final = "efcb"
 OTHER_LANGUAGE: Final = "other"
 PART_WORDS: Final[Mapping[str, str]] = {
-    EASY_TASK: "GMCQ-Easy:",
-    HARD_TASK: "GMCQ-Hard: edits of one patch",
+    EfcbTask.EASY: "GMCQ-Easy:",
+    EfcbTask.HARD: "GMCQ-Hard: edits of one patch",
     "random": "random patches",
     "matched": "similar patches (matched)",
     "same_file": "changes to one file (same file)",
@@ -81,37 +86,10 @@ def patch_labels(repository: str, rendered: RenderedPatch, task: str, tier: str)
     return labels | ({"tier": tier} if tier else {})
 
 
-# The version is hashed into every id, so that results of other questions never meet under one id.
-VERSIONS: Final[Mapping[str, int]] = dict.fromkeys(TASKS, 2) | {HARD_TASK: 3}
-"""Versions of the construction by task; changes of shown or drawn contents need a new one, and give new ids."""
-
-# 40 bits: of 10,000 ids two are alike with a probability of 5e-5.
-_DIGITS: Final = 10
-
-
 def seeded_random(seed: int, purpose: str, item: str) -> random.Random:
     """Return the generator of one purpose and item."""
     # One generator that is handed on would give an item other draws as soon as a change before it is filtered out.
     return random.Random(int(sha256_text(str(seed), purpose, item), 16))  # noqa: S311 - draws, keeps no secret
-
-
-def problem_id(
-    task: str, tier: str, repo: str, merge_sha: str, configuration: str, *, variant: str = "", rotation: int = 0
-) -> str:
-    """Return the id of a problem: ``tailscale/gmcq-easy-matched/1a2b3c4d5e``.
-
-    The last part is ten digits of a hash over version, task, tier, query variant, repository, merge commit and
-    configuration. A rotation of the same choices has the suffix ``-r1``, and the same digits. Tier and variant may be
-    empty.
-    """
-    digits = sha256_text(str(VERSIONS[task]), task, tier, variant, repo, merge_sha, configuration)[:_DIGITS]
-    kind = "-".join(_slug(part) for part in (task, tier, variant) if part)
-    turned = f"-r{rotation}" if rotation else ""
-    return f"{_slug(repo.rsplit('/', 1)[-1])}/{kind}/{digits}{turned}"
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "x"
 
 
 QueryVariant = Literal["title_and_description", "description_only", "written"]
@@ -167,10 +145,13 @@ class EfcbProfile(ProfileRules):
     )
     scored_problems = ProfileRule[Mapping[str, Mapping[str, str]]](
         "Problems in the score",
-        paper={EASY_TASK: {"tier": "random", "query": "description_only"}, HARD_TASK: {"query": "description_only"}},
+        paper={
+            EfcbTask.EASY: {"tier": "random", "query": "description_only"},
+            EfcbTask.HARD: {"query": "description_only"},
+        },
         # Of random sets TF-IDF finds .96 by title and description, of matched ones .89 (150 changes of tailscale).
         # Lines beside their removed form are nearly given away: copying those reaches .494.
-        default={EASY_TASK: {"tier": "matched"}, MASKED_TASK: {"tier": "added"}},
+        default={EfcbTask.EASY: {"tier": "matched"}, EfcbTask.MASKED: {"tier": "added"}},
         descriptions=(
             "GMCQ-Easy at random and GMCQ-Hard, both by the description alone; all others",
             "GMCQ-Easy matched, MPR-Gen of added lines; all others",

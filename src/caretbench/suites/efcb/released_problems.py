@@ -40,15 +40,7 @@ from caretbench.suites.efcb.masked_answers import (
     whole_patch_request,
 )
 from caretbench.suites.efcb.patches import FILE_SEPARATOR, RenderedFile, RenderedPatch
-from caretbench.suites.efcb.problem_metadata import (
-    EASY_TASK,
-    HALLUCINATION_TASK,
-    HARD_TASK,
-    MASKED_TASK,
-    REVERSE_TASK,
-    SUITE_NAME,
-    patch_labels,
-)
+from caretbench.suites.efcb.problem_metadata import SUITE_NAME, EfcbTask, patch_labels
 
 KINDS: Final = ("mcq_easy", "mcq_hard", "mpr_gen", "reverse_qa")
 """Kinds of files, the ends of their names."""
@@ -326,7 +318,7 @@ class _RowProblems:
     def choice(self) -> Problem:
         """Return a multiple-choice problem."""
         row = self._row
-        task = EASY_TASK if self._file.kind == "mcq_easy" else HARD_TASK
+        task = EfcbTask.EASY if self._file.kind == "mcq_easy" else EfcbTask.HARD
         letter = row.ideal.strip()
         # As texts, "" and "AB" are both in "ABCD".
         if letter not in LETTERS or len(letter) != 1:
@@ -337,7 +329,7 @@ class _RowProblems:
         correct = LETTERS.index(letter)
         question = Question(text=INSTRUCTION + texts.description, choices=texts.choices, messages=row.messages)
         more: dict[str, Label] = {"query": _QUERY, "rotation": 0.0}
-        tier = _EASY_TIER if task == EASY_TASK else ""
+        tier = _EASY_TIER if task == EfcbTask.EASY else ""
         return self._problem(
             task, tier, question, ChoiceCheck(correct=correct), texts.choices[correct], more, reference=letter
         )
@@ -356,7 +348,7 @@ class _RowProblems:
             hidden = whole[len(before) : len(whole) - len(after)].strip("\n")
             more["masked_lines"] = float(hidden.count("\n") + 1)
         check = CriterionCheck(name=CRITERION_NAME, maximum=MAX_JUDGED_SCORE)
-        return self._problem(MASKED_TASK, WHOLE_PATCH_TIER, question, check, row.ideal, more)
+        return self._problem(EfcbTask.MASKED, WHOLE_PATCH_TIER, question, check, row.ideal, more)
 
     def reverse(self) -> Iterator[Problem]:
         """Yield a problem about the description of a patch for each of the two tasks."""
@@ -367,13 +359,13 @@ class _RowProblems:
         )
         # Reverse-QA-Hallu has no data of its own: the 5,512 questions of the release are 4,351 prompts.
         told = parse_description(row.ideal)
-        first = self._problem(REVERSE_TASK, "", question, JUDGE_CRITERIA["reverse-qa"], patch, {})
+        first = self._problem(EfcbTask.REVERSE, "", question, JUDGE_CRITERIA["reverse-qa"], patch, {})
         first = first.model_copy(update={"released": {"title": told.title, "description": told.body}})
         yield first
         yield first.model_copy(
             update={
                 "id": f"{first.id}/hallu",
-                "labels": {**first.labels, "task": HALLUCINATION_TASK},
+                "labels": {**first.labels, "task": EfcbTask.HALLUCINATION},
                 "checks": (JUDGE_CRITERIA["reverse-qa-hallu"],),
             }
         )

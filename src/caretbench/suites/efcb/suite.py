@@ -28,13 +28,7 @@ from caretbench.suites.efcb.masked_answers import (
     masked_scores,
     parse_masked_answer,
 )
-from caretbench.suites.efcb.problem_metadata import (
-    BLIND_TASKS,
-    HALLUCINATION_TASK,
-    MASKED_TASK,
-    PART_WORDS,
-    EfcbProfile,
-)
+from caretbench.suites.efcb.problem_metadata import BLIND_TASKS, PART_WORDS, EfcbProfile, EfcbTask
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME as NAME
 from caretbench.suites.efcb.released_problems import LAYOUT, released_files, released_problems
 from caretbench.suites.efcb.tables.result_tables import result_tables
@@ -114,9 +108,9 @@ class Efcb(Suite):
             values = {"passed": float(answer.choice == check.correct), "invalid": float(answer.choice is None)}
             details = {"answer": answer.letter or "", "reason": answer.reason or ""}
             return [Measurement("choice@1", values, details)]
-        if problem.labels["task"] == MASKED_TASK:
+        if problem.labels["task"] == EfcbTask.MASKED:
             return [Measurement("masked@1", masked_scores(problem, text))]
-        if problem.labels["task"] == HALLUCINATION_TASK:
+        if problem.labels["task"] == EfcbTask.HALLUCINATION:
             made_up, _ = unsupported_mentions(problem, parse_description(text))
             said = {"unsupported": ", ".join(mention.text for mention in made_up)}
             return [Measurement("mentions@2", hallucination_scores(problem, text), said)]
@@ -124,7 +118,7 @@ class Efcb(Suite):
 
     def measure_error_kinds(self, problem: Problem, text: str | None) -> list[Measurement]:
         """Return the error kinds of lines that an answer writes for masks; nothing for other questions."""
-        return masked_error_kinds(problem, text) if problem.labels["task"] == MASKED_TASK else []
+        return masked_error_kinds(problem, text) if problem.labels["task"] == EfcbTask.MASKED else []
 
     def judged_text(self, problem: Problem, text: str, profile: Profile) -> str:
         """Return the written lines, or title and description in one form; empty if there are none.
@@ -135,7 +129,7 @@ class Efcb(Suite):
         # The published judges saw the raw answer, fences and repeated context included, and rated those, too.
         if rules_of(profile).judged_as_it_came or problem.labels.get("tier") == WHOLE_PATCH_TIER:
             return text
-        if problem.label("task") == MASKED_TASK and isinstance(problem.shown, Question) and problem.shown.context:
+        if problem.label("task") == EfcbTask.MASKED and isinstance(problem.shown, Question) and problem.shown.context:
             return parse_masked_answer(text, problem.shown.context[0].text).text
         written = parse_description(text)
         return f"Title: {written.title}\n\nBody: {written.body}".rstrip() if written.text else ""

@@ -27,14 +27,12 @@ TEXT = '''def table(values):
     for other in values:
         if other % 2 == 1:
             odd.append(other)
-    total = 0
-    for each in values:
-        total += each
-    if total > 1:
+    amount = sum(each for each in values)
+    if amount > 1:
         size = "large"
     else:
         size = "small"
-    return even, odd, total, size
+    return even, odd, amount, size
 '''
 FUNCTION = CheckedFunction("ours/table", "table", TEXT, "def check(candidate):\n    assert candidate([])\n", OURS)
 SCRIPT = "".join(
@@ -82,19 +80,19 @@ def padded(text: str, middle: int, share: int) -> str:
 def test_a_middle_of_exactly_the_share_is_used_and_a_longer_one_is_not() -> None:
     one = min(CACHED_CONTEXTS(TEXT, "table", math.inf), key=lambda each: each.end - each.start)
     length = one.end - one.start
-    text = padded(TEXT, length, 8)
-    assert length * 8 == len(text) - length
+    text = padded(TEXT, length, 16)
+    assert length * 16 == len(text) - length
     function = FUNCTION._replace(text=text)
 
     def spans(share: float, shorter: CheckedFunction = function) -> set[tuple[int, int]]:
         return {(each.start, each.end) for each in implementation_middles(shorter, share, 99, 0)[0]}
 
-    assert (one.start, one.end) in {(each.start, each.end) for each in equivalent_contexts(text, "table", 0.125)}
-    assert (one.start, one.end) in spans(0.125)
+    assert (one.start, one.end) in {(each.start, each.end) for each in equivalent_contexts(text, "table", 0.0625)}
+    assert (one.start, one.end) in spans(0.0625)
     cut = function._replace(text=text[:-2] + "\n")
-    assert (one.start, one.end) not in spans(0.125, cut)
+    assert (one.start, one.end) not in spans(0.0625, cut)
     assert (one.start, one.end) not in {
-        (each.start, each.end) for each in equivalent_contexts(cut.text, "table", 0.125)
+        (each.start, each.end) for each in equivalent_contexts(cut.text, "table", 0.0625)
     }
 
 

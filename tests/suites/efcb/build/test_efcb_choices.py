@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.problem import ChoiceCheck, Question
 from caretbench.suites.efcb.build.changes import render_patch
-from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, choice_problems
-from caretbench.suites.efcb.build.options import EfcbOptions, Query
-from caretbench.suites.efcb.choices import balanced_positions, insert_choice, query_text, rotate_choices
-from caretbench.suites.efcb.problem_metadata import main_language, problem_id, seeded_random
+from caretbench.suites.efcb.build.choices.choice_problems import (
+    ChoiceItem,
+    balanced_positions,
+    choice_problems,
+    insert_choice,
+    rotate_choices,
+)
+from caretbench.suites.efcb.build.options import EfcbOptions, Query, problem_id
+from caretbench.suites.efcb.choices import query_text
+from caretbench.suites.efcb.problem_metadata import main_language, seeded_random
 
 PATCH = "@@ -1,2 +1,2 @@ func F() {\n-\told()\n+\tnew()\n \tend()\n"
 

@@ -10,15 +10,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import tree_sitter
+
 from caretbench.grouping import grouped
 from caretbench.languages import language_of_grammar
+from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.c3bench.build.balance import balanced_choice
 from caretbench.suites.c3bench.build.build_folder import Reject
 from caretbench.suites.c3bench.build.checked_functions import SourceText
 from caretbench.suites.c3bench.build.hidden_facts import hidden_fact
 from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE
 from caretbench.suites.c3bench.scale.answer_checks import count_in_unit
-from caretbench.suites.c3bench.scale.node_spans import node_spans
+from caretbench.suites.c3bench.scale.node_spans import is_at
 from caretbench.suites.c3bench.scale.scale_types import NODE_CLASSES, Level, LineUnit, ScaleSpecification
 from caretbench.suites.c3bench.scale.statements import (
     CodeStatement,
@@ -28,7 +31,7 @@ from caretbench.suites.c3bench.scale.statements import (
     tree_statements,
 )
 from caretbench.suites.c3bench.scale.verifier import verify
-from caretbench.syntax.parser import encode
+from caretbench.syntax.parser import CharacterOffsets, encode
 
 _PROSE = "This completes the code as requested."
 _OTHER_BLOCKS = {"python": "while False:\n{margin}    pass", "": "while (false) {{\n{margin}  break;\n{margin}}}"}
@@ -360,3 +363,20 @@ def _quotas(supply: dict[str, int], limit: int | None) -> dict[str, int]:
     for name in sorted(exact, key=lambda one: wanted[one] - exact[one])[:rest]:
         wanted[name] += 1
     return {name: min(supply[name], count) for name, count in wanted.items()}
+
+
+def node_spans(parsed: ParsedFile, node_class: str) -> list[tuple[int, int]]:
+    """Return the spans of all nodes of a class, in characters and in text order."""
+    offsets = CharacterOffsets(parsed.text)
+    places = parsed.table.nodes.get(node_class, ())
+    comments, parentheses = parsed.table.comments, node_kinds().parentheses
+    spans = set()
+    waiting: list[tuple[tree_sitter.Node, ...]] = [(parsed.tree.root_node,)]
+    while waiting:
+        path = waiting.pop()
+        node = path[-1]
+        if node.type not in comments and node.type not in parentheses and is_at(path, places):
+            spans.add((offsets.characters(node.start_byte), offsets.characters(node.end_byte)))
+        kept = path if node.type in parentheses else (node,)
+        waiting.extend((*kept, child) for child in node.children)
+    return sorted(spans)

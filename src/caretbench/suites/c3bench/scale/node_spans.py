@@ -8,7 +8,7 @@ import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.c3bench.scale.statements import ParsedFile
-from caretbench.syntax.parser import CharacterOffsets, encode
+from caretbench.syntax.parser import encode
 
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
@@ -24,7 +24,7 @@ def is_one_node(parsed: ParsedFile, node_class: str) -> bool:
     path = _path(parsed.tree.root_node, (start, end))
     around = [node for node in path if (node.start_byte, node.end_byte) != (start, end)]
     within = path[len(around) :]
-    if any(_is_at([*around, *within[: index + 1]], places) for index in range(len(within))):
+    if any(is_at([*around, *within[: index + 1]], places) for index in range(len(within))):
         return True
     if node_class != "argument" or not around:
         return False
@@ -47,7 +47,7 @@ def _path(node: tree_sitter.Node, span: tuple[int, int]) -> list[tree_sitter.Nod
     return containing_nodes
 
 
-def _is_at(path: Sequence[tree_sitter.Node], places: tuple[tuple[str, str], ...]) -> bool:
+def is_at(path: Sequence[tree_sitter.Node], places: tuple[tuple[str, str], ...]) -> bool:
     """Return whether the last node of a path is at one of the places; brackets around it count as the node."""
     node = path[-1]
     for parent in reversed(path[:-1]):
@@ -106,20 +106,3 @@ def _is_enclosed(parsed: ParsedFile, position: int) -> bool:
             return True
         node = inner
     return False
-
-
-def node_spans(parsed: ParsedFile, node_class: str) -> list[tuple[int, int]]:
-    """Return the spans of all nodes of a class, in characters and in text order."""
-    offsets = CharacterOffsets(parsed.text)
-    places = parsed.table.nodes.get(node_class, ())
-    comments, parentheses = parsed.table.comments, node_kinds().parentheses
-    spans = set()
-    waiting: list[tuple[tree_sitter.Node, ...]] = [(parsed.tree.root_node,)]
-    while waiting:
-        path = waiting.pop()
-        node = path[-1]
-        if node.type not in comments and node.type not in parentheses and _is_at(path, places):
-            spans.add((offsets.characters(node.start_byte), offsets.characters(node.end_byte)))
-        kept = path if node.type in parentheses else (node,)
-        waiting.extend((*kept, child) for child in node.children)
-    return sorted(spans)

@@ -29,10 +29,10 @@ from caretbench.build.sources.changes.generated_files import is_generated
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.files import DataError
 from caretbench.grouping import grouped
-from caretbench.problem import Label, Profile, Provenance, Row
+from caretbench.problem import Profile, Provenance, Row
 from caretbench.suites.efcb.build.options import Query
 from caretbench.suites.efcb.patches import RenderedFile, RenderedPatch
-from caretbench.suites.efcb.problem_metadata import DEFAULT_VARIANT, QueryVariant, efcb_profile, patch_labels
+from caretbench.suites.efcb.problem_metadata import DEFAULT_VARIANT, QueryVariant, efcb_profile
 
 JACCARD_THRESHOLD = 0.8
 SHINGLE_LINES = 5
@@ -101,11 +101,6 @@ class RejectedChange(Row):
 def cluster_id(pull: PullRequest) -> str:
     """Return ``repo@merge_sha``, the cluster of all problems that are made from one change."""
     return f"{pull.repo}@{pull.merge_sha}"
-
-
-def common_labels(pull: PullRequest, rendered: RenderedPatch, task: str, tier: str) -> dict[str, Label]:
-    """Return the labels of every task: ``task``, ``tier`` (if any), ``repository``, ``language``, sizes."""
-    return patch_labels(pull.repo, rendered, task, tier)
 
 
 def change_provenance(pull: PullRequest) -> Provenance:

@@ -25,7 +25,7 @@ from caretbench.suites.efcb.lexical_similarity import (
     text_attacks,
     to_attack_question,
 )
-from caretbench.suites.efcb.problem_metadata import HARD_TASK
+from caretbench.suites.efcb.problem_metadata import EfcbTask
 
 
 def _always(place: int) -> Attack:
@@ -53,7 +53,7 @@ class _Tier(NamedTuple):
         chance = sum(1 / len(question.choices) for question, _ in self.questions) / count
         task, tier, query = self.part
         # Edits make a patch longer or shorter; sets in which each version is asked for once have no such clue.
-        free = {"longest", "shortest"} if (task, tier) == (HARD_TASK, "") else set()
+        free = {"longest", "shortest"} if (task, tier) == (EfcbTask.HARD, "") else set()
         for name, attack in attacks.items():
             hits = sum(choice_credit(attack(question), correct) for question, correct in self.questions)
             yield Leak(

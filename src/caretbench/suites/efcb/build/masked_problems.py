@@ -29,10 +29,10 @@ from caretbench.suites.efcb.build.changes import (
     change_provenance,
     change_query,
     cluster_id,
-    common_labels,
     render_patch,
 )
-from caretbench.suites.efcb.build.options import EfcbOptions
+from caretbench.suites.efcb.build.hunks import parse_hunks
+from caretbench.suites.efcb.build.options import EfcbOptions, problem_id
 from caretbench.suites.efcb.efcb_score import MAX_JUDGED_SCORE
 from caretbench.suites.efcb.masked_answers import (
     CRITERION_NAME,
@@ -41,8 +41,8 @@ from caretbench.suites.efcb.masked_answers import (
     WHOLE_PATCH_TIER,
     whole_patch_request,
 )
-from caretbench.suites.efcb.patches import RenderedPatch, parse_hunks
-from caretbench.suites.efcb.problem_metadata import MASKED_TASK, SUITE_NAME, file_language, problem_id, seeded_random
+from caretbench.suites.efcb.patches import RenderedPatch
+from caretbench.suites.efcb.problem_metadata import SUITE_NAME, EfcbTask, file_language, patch_labels, seeded_random
 from caretbench.syntax.documentation import comment_marks, comments
 from caretbench.syntax.parser import encode
 from caretbench.syntax.source import grammar_of
@@ -269,7 +269,7 @@ def masked_problems(
         for tier in tiers:
             hidden = _hidden_lines(pull, rendered, text, tier, options)
             if isinstance(hidden, str):
-                rejected.append(RejectedChange.from_pull_request(pull, MASKED_TASK, hidden, tier))
+                rejected.append(RejectedChange.from_pull_request(pull, EfcbTask.MASKED, hidden, tier))
             else:
                 problems.append(_problem(pull, rendered, text, tier, hidden, options))
     return problems, rejected
@@ -301,7 +301,7 @@ def _hidden_window(
     if isinstance(windows, str):
         return windows
     # By the change and the seed alone: another filter or another order of changes leaves every window where it is.
-    window = seeded_random(options.seed, f"{MASKED_TASK} {tier}", cluster_id(pull)).choice(windows)
+    window = seeded_random(options.seed, f"{EfcbTask.MASKED} {tier}", cluster_id(pull)).choice(windows)
     file = rendered.files[window.file]
     hunks = file.hunks.split("\n")
     hunks[window.start : window.stop] = [MASK_PLACEHOLDER] * len(window.text)
@@ -322,7 +322,7 @@ def _hidden_as_released(pull: PullRequest, rendered: RenderedPatch, options: Mas
     lines = rendered.text.split("\n")[:-1]
     if len(lines) <= _PAPER_LINES:
         return "too_short"
-    start = seeded_random(options.seed, f"{MASKED_TASK} paper", cluster_id(pull)).randrange(
+    start = seeded_random(options.seed, f"{EfcbTask.MASKED} paper", cluster_id(pull)).randrange(
         len(lines) - _PAPER_LINES + 1
     )
     # Headers and removed lines may be hidden, as in the release: 30 % of its masks contain a hunk header, 12 % a file
@@ -340,14 +340,14 @@ def _problem(
         else _REQUEST.format(hidden=hidden.number, mark=MASK_PLACEHOLDER)
     )
     return Problem(
-        id=problem_id(MASKED_TASK, tier, pull.repo, pull.merge_sha, options.configuration_hash),
+        id=problem_id(EfcbTask.MASKED, tier, pull.repo, pull.merge_sha, options.configuration_hash),
         suite=SUITE_NAME,
         shown=Question(text=ask + text, context=(ContextFile(path=PATCH_FILE, text=hidden.patch),)),
         splice=NoSplice(),
         reference=hidden.answer,
         checks=(CriterionCheck(name=CRITERION_NAME, maximum=MAX_JUDGED_SCORE),),
         labels={
-            **common_labels(pull, rendered, MASKED_TASK, tier),
+            **patch_labels(pull.repo, rendered, EfcbTask.MASKED, tier),
             "masked_lines": float(hidden.number),
             **hidden.labels,
         },

@@ -1,14 +1,16 @@
-"""Options of a build, whose hash is part of every problem's id."""
+"""Options of a build, and the ids of problems, of which their hash is a part."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from pydantic import Field
 
-from caretbench.files import sha256_json
+from caretbench.files import sha256_json, sha256_text
 from caretbench.problem import Profile, Row
-from caretbench.suites.efcb.problem_metadata import EasyTier, EfcbProfile, QueryVariant, efcb_profile
+from caretbench.suites.efcb.problem_metadata import TASKS, EasyTier, EfcbProfile, EfcbTask, QueryVariant, efcb_profile
 
 
 class Query(NamedTuple):
@@ -69,3 +71,31 @@ class EasyOptions(ChoiceOptions):
     def selected_tiers(self) -> tuple[EasyTier, ...]:
         """The tiers to build."""
         return self.tiers or self.rules.easy_tiers
+
+
+# The version is hashed into every id, so that results of other questions never meet under one id.
+VERSIONS: Final[Mapping[str, int]] = dict.fromkeys(TASKS, 2) | {EfcbTask.HARD: 3}
+"""Versions of the construction by task; changes of shown or drawn contents need a new one, and give new ids."""
+
+
+# 40 bits: of 10,000 ids two are alike with a probability of 5e-5.
+_DIGITS: Final = 10
+
+
+def problem_id(
+    task: str, tier: str, repo: str, merge_sha: str, configuration: str, *, variant: str = "", rotation: int = 0
+) -> str:
+    """Return the id of a problem: ``tailscale/gmcq-easy-matched/1a2b3c4d5e``.
+
+    The last part is ten digits of a hash over version, task, tier, query variant, repository, merge commit and
+    configuration. A rotation of the same choices has the suffix ``-r1``, and the same digits. Tier and variant may be
+    empty.
+    """
+    digits = sha256_text(str(VERSIONS[task]), task, tier, variant, repo, merge_sha, configuration)[:_DIGITS]
+    kind = "-".join(_slug(part) for part in (task, tier, variant) if part)
+    turned = f"-r{rotation}" if rotation else ""
+    return f"{_slug(repo.rsplit('/', 1)[-1])}/{kind}/{digits}{turned}"
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "x"

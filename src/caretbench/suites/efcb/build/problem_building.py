@@ -19,7 +19,6 @@ from caretbench.suites.efcb.build.changes import (
     change_provenance,
     change_query,
     cluster_id,
-    common_labels,
     filter_changes,
     render_patch,
     repository_templates,
@@ -30,11 +29,11 @@ from caretbench.suites.efcb.build.choices.version_texts import TextSource
 from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, no_file_reader
 from caretbench.suites.efcb.build.leak_report import leak_report
 from caretbench.suites.efcb.build.masked_problems import NO_TEMPLATES, MaskOptions, masked_problems
-from caretbench.suites.efcb.build.options import ChoiceOptions, EasyOptions, EfcbOptions
+from caretbench.suites.efcb.build.options import ChoiceOptions, EasyOptions, EfcbOptions, problem_id
 from caretbench.suites.efcb.built_folder import Leak
 from caretbench.suites.efcb.descriptions import DESCRIPTION_INSTRUCTION, DESCRIPTION_TASKS, JUDGE_CRITERIA, Task
 from caretbench.suites.efcb.masked_answers import PATCH_FILE
-from caretbench.suites.efcb.problem_metadata import EASY_TASK, HARD_TASK, MASKED_TASK, SUITE_NAME, TASKS, problem_id
+from caretbench.suites.efcb.problem_metadata import SUITE_NAME, TASKS, EfcbTask, patch_labels
 from caretbench.versions import versions
 
 
@@ -68,7 +67,7 @@ def reverse_problems(
             splice=NoSplice(),
             reference=f"Title: {title}\n\nBody: {body}",
             checks=(JUDGE_CRITERIA[task],),
-            labels=common_labels(pull, rendered, task, ""),
+            labels=patch_labels(pull.repo, rendered, task, ""),
             cluster=cluster_id(pull),
             provenance=change_provenance(pull),
             released={"title": pull.title, "description": pull.description},
@@ -191,15 +190,15 @@ def _build_task(
     # Of all mined changes, not of the accepted ones: a form shows by its repetition, and filters remove most of the
     # repetitions.
     form = repository_templates(records)
-    if task == EASY_TASK:
+    if task == EfcbTask.EASY:
         easy = EasyOptions.model_validate(common)
         questions, refused = gmcq_easy.easy_questions(pulls, easy, form)
         return [problem for item in questions for problem in choice_problems(item, easy)], refused
-    if task == HARD_TASK:
+    if task == EfcbTask.HARD:
         hard = ChoiceOptions.model_validate(common)
         swapped, refused = gmcq_hard.hard_questions(pulls, hard, form, readers=readers, texts=texts, examined=examined)
         return [problem for item in swapped for problem in choice_problems(item, hard)], refused
-    if task == MASKED_TASK:
+    if task == EfcbTask.MASKED:
         return masked_problems(pulls, MaskOptions.model_validate(common), form)
     return reverse_problems(pulls, next(entry for entry in DESCRIPTION_TASKS if entry == task), options, form)
 

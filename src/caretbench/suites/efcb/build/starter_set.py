@@ -32,7 +32,7 @@ from caretbench.suites.efcb.build.choices.gmcq_hard import four_text_questions
 from caretbench.suites.efcb.build.choices.version_texts import SetTexts
 from caretbench.suites.efcb.build.options import ChoiceOptions, EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems
-from caretbench.suites.efcb.problem_metadata import HARD_TASK, TASKS
+from caretbench.suites.efcb.problem_metadata import TASKS, EfcbTask
 
 STARTER_REPOSITORY_NAME: Final = "cornershop/cornershop"
 """Name of the repository in records."""
@@ -94,7 +94,7 @@ _DIGITS: Final = 12
 def starter_problems(pulls: Sequence[PullRequest]) -> list[Problem]:
     """Return the problems of the mined repository: default profile, seed 0, without leak report."""
     # By the changes' own texts GMCQ-Hard is answered without them.
-    tasks = [task for task in TASKS if task != HARD_TASK]
+    tasks = [task for task in TASKS if task != EfcbTask.HARD]
     problems = list[Problem](build_problems(pulls, EfcbOptions(), tasks, with_leak_report=False).problems)
     problems += version_problems(pulls)
     return sorted(problems, key=lambda problem: problem.id)
@@ -140,7 +140,7 @@ def version_problems(pulls: Sequence[PullRequest]) -> Iterator[Problem]:
                 f"{versions.first.edited_text if first else versions.first.text} "
                 f"{versions.second.edited_text if second else versions.second.text}"
             )
-        item = ChoiceItem(pull, HARD_TASK, "", tuple(choices), 0, (), {})
+        item = ChoiceItem(pull, EfcbTask.HARD, "", tuple(choices), 0, (), {})
         told = SetTexts(tuple(texts), "people")
         for question in four_text_questions(item, told, sha256_text(versions.change)[:_DIGITS], options.seed):
             yield from choice_problems(question, options)

@@ -15,7 +15,7 @@ from caretbench.suites.efcb.baselines import BASELINES
 from caretbench.suites.efcb.choices import CHOICE_SET_LABEL
 from caretbench.suites.efcb.efcb_score import MAX_BLIND, MAX_JUDGED_SCORE
 from caretbench.suites.efcb.lexical_similarity import MIN_QUESTIONS, best_floor, floor_credits
-from caretbench.suites.efcb.problem_metadata import EASY_TASK, HARD_TASK, MASKED_TASK, TASK_TITLES
+from caretbench.suites.efcb.problem_metadata import TASK_TITLES, EfcbTask
 from caretbench.suites.efcb.tables.score_basis import NO_VALUE, ModelRows, ResultRow, blind_values, format_mean
 from caretbench.suites.suite_types import FAILED_CONTROLS_MARK, Table
 
@@ -44,7 +44,7 @@ def choice_tables(
     rows = [
         _choice_row(model, part, _question_rows(model, part), (there[part], asked[part]), floors, seed)
         for model in models
-        for part in sorted(part for part in there if part[0] in (EASY_TASK, HARD_TASK))
+        for part in sorted(part for part in there if part[0] in (EfcbTask.EASY, EfcbTask.HARD))
         # Baselines such as `copy` answer no choices, and a line of dashes for each would hide the models.
         if model.name not in BASELINES or _question_rows(model, part)
     ]
@@ -79,7 +79,7 @@ def _choice_row(
     problems, questions = sizes
     answered = sorted({str(line["problem_id"]) for line in lines})
     best = best_floor(floors, answered)
-    blind = blind_values(model) if part[:2] == (HARD_TASK, "") else {}
+    blind = blind_values(model) if part[:2] == (EfcbTask.HARD, "") else {}
     if blind and blind.keys() >= set(answered):
         # GMCQ-Hard is answered from its choices alone more often than from its words.
         floors, best = {**floors, _BLIND: blind}, _BLIND
@@ -130,8 +130,8 @@ def _blind_rows(model: ModelRows, seed: int) -> Iterator[tuple[str, ...]]:
         blind = blind_values(model, name)
         parts: dict[QuestionGroup, list[ResultRow]] = defaultdict(list)
         for line in model.rows:
-            chosen = line["task"] in (EASY_TASK, HARD_TASK)
-            wanted = chosen if name == "passed" else line["task"] == MASKED_TASK
+            chosen = line["task"] in (EfcbTask.EASY, EfcbTask.HARD)
+            wanted = chosen if name == "passed" else line["task"] == EfcbTask.MASKED
             if wanted and line.get(name) is not None and line["problem_id"] in blind:
                 parts[_part_of(line)].append(line)
         for part, lines in sorted(parts.items()):

@@ -13,15 +13,7 @@ from caretbench.grouping import grouped
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import PROFILES
 from caretbench.suites.efcb.efcb_score import MIN_COVERAGE, VERSION, EfcbScore, Estimate, ProblemOutcome, efcb_score
-from caretbench.suites.efcb.problem_metadata import (
-    EASY_TASK,
-    HALLUCINATION_TASK,
-    HARD_TASK,
-    MASKED_TASK,
-    REVERSE_TASK,
-    TASK_TITLES,
-    TASKS,
-)
+from caretbench.suites.efcb.problem_metadata import TASK_TITLES, TASKS, EfcbTask
 from caretbench.suites.efcb.tables.choice_tables import answered_blind, blind_tables, choice_tables
 from caretbench.suites.efcb.tables.data_tables import data_tables
 from caretbench.suites.efcb.tables.score_basis import (
@@ -131,20 +123,26 @@ def _place(subset: str) -> tuple[str, str]:
     return (name, parts.get("repo", ALL))
 
 
-_NUMBERS: Final = {MASKED_TASK: 5, EASY_TASK: 6, HARD_TASK: 7, REVERSE_TASK: 8, HALLUCINATION_TASK: 9}
+_NUMBERS: Final = {
+    EfcbTask.MASKED: 5,
+    EfcbTask.EASY: 6,
+    EfcbTask.HARD: 7,
+    EfcbTask.REVERSE: 8,
+    EfcbTask.HALLUCINATION: 9,
+}
 _RESAMPLES: Final = 2000
 _OPINION: Final = "No judge was validated against people unless the section on judges says so."
 _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
-    MASKED_TASK: {
+    EfcbTask.MASKED: {
         "exact_match": "Exact", "edit_similarity": "Edit similarity", "floor": "Copying", "net": "Above copying",
         "identifier_f1": "Identifier F1", "chrf": "chrF", "syntax_valid": "Parses", "answered": "Answered",
     },
-    REVERSE_TASK: {
+    EfcbTask.REVERSE: {
         "rouge_l": "ROUGE-L", "chrf": "chrF", "title_rouge_l": "Title ROUGE-L", "patch_word_f1": "Patch words F1",
         "content_recall": "Recall", "recall_ceiling": "Its ceiling", "normalised_recall": "Recall of ceiling",
         "answered": "Answered",
     },
-    HALLUCINATION_TASK: {
+    EfcbTask.HALLUCINATION: {
         "names_unsupported": "Names what is in neither source, or says nothing",
         "unsupported_share": "Share of what is named", "mentions": "Things named", "answered": "Answered",
     },
@@ -169,7 +167,7 @@ def _tables(
         line["problem_id"]: line["judged"]
         for model in models
         if model.name == "copy"
-        for line in model.select(MASKED_TASK)
+        for line in model.select(EfcbTask.MASKED)
         if line.get("judged") is not None
     }
     outcomes = {model.name: list(counted_outcomes(model, basis, copied)) for model in models}
@@ -262,7 +260,7 @@ def _score_notes(scores: Mapping[str, Sequence[EfcbScore]], basis: ScoreBasis) -
 def _format_estimate(estimate: Estimate | None, task: str, *, marked: bool = False) -> str:
     if estimate is None:
         return NO_VALUE
-    digits = 2 if task in (MASKED_TASK, REVERSE_TASK) else 3
+    digits = 2 if task in (EfcbTask.MASKED, EfcbTask.REVERSE) else 3
     interval = estimate.interval
     value = f"{estimate.value:.{digits}f}" + (f" {FAILED_CONTROLS_MARK}" if marked else "")
     if interval.method in ("undefined", "constant"):  # a zero width does not mean no error
@@ -285,7 +283,7 @@ def _repository_tables(
     repositories = _table_repositories(task, models, values.values(), basis)
     if not repositories:
         return
-    digits = 2 if task in (MASKED_TASK, REVERSE_TASK) else 3
+    digits = 2 if task in (EfcbTask.MASKED, EfcbTask.REVERSE) else 3
     marked = {model.name for model in models if task in failed_judges(model, basis)}
     rows = []
     for name, by_one in values.items():
@@ -293,7 +291,7 @@ def _repository_tables(
         means = [format_mean(by_one.get(position, ()), digits, with_count=True, mark=mark) for position in repositories]
         average = _format_estimate(scores[name][0].tasks.get(task), task, marked=name in marked)
         rows.append((name, *means, average))
-    bad = "; 1 is bad" if task == HALLUCINATION_TASK else ""
+    bad = "; 1 is bad" if task == EfcbTask.HALLUCINATION else ""
     yield Table(
         f"efcb-{task}",
         f"{TASK_TITLES[task]} by repository ({basis.profile} profile; "

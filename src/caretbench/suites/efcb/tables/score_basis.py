@@ -12,16 +12,7 @@ from caretbench.profiles import PROFILES
 from caretbench.prompts.instructions import BLIND
 from caretbench.suites.efcb.baselines import BASELINES
 from caretbench.suites.efcb.efcb_score import MAX_JUDGED_SCORE, ProblemOutcome
-from caretbench.suites.efcb.problem_metadata import (
-    EASY_TASK,
-    HALLUCINATION_TASK,
-    HARD_TASK,
-    MASKED_TASK,
-    REVERSE_TASK,
-    TASK_TITLES,
-    TASKS,
-    efcb_profile,
-)
+from caretbench.suites.efcb.problem_metadata import TASK_TITLES, TASKS, EfcbTask, efcb_profile
 from caretbench.suites.efcb.released_problems import RELEASE_LABEL
 
 if TYPE_CHECKING:
@@ -90,7 +81,7 @@ def format_mean(values: Iterable[float], digits: int, *, with_count: bool = Fals
     return f"{sum(known) / len(known):.{digits}f}{f' {mark}' if mark else ''}{note}"
 
 
-JUDGED_TASKS: Final = (MASKED_TASK, REVERSE_TASK, HALLUCINATION_TASK)
+JUDGED_TASKS: Final = (EfcbTask.MASKED, EfcbTask.REVERSE, EfcbTask.HALLUCINATION)
 """Tasks whose values are judgements."""
 
 
@@ -122,21 +113,21 @@ def counted_outcomes(model: ModelRows, basis: ScoreBasis, copied: Mapping[str, f
     for task in TASKS:
         for line in model.select(task, **basis.labels(task)):
             where = (task, str(line["repository"]), str(line["cluster"]))
-            if task in (EASY_TASK, HARD_TASK):
+            if task in (EfcbTask.EASY, EfcbTask.HARD):
                 if line["passed"] is not None:
                     yield ProblemOutcome(*where, float(line["passed"]), blind=blind.get(line["problem_id"]))
             elif (value := line.get("judged")) is not None:
                 # The judge's rating of the baseline `copy` is on the judge's scale; without it, the similarity of
                 # copying stands in for it.
                 copying = copied.get(line["problem_id"], MAX_JUDGED_SCORE * float(line.get("floor") or 0.0))
-                floor = copying if task == MASKED_TASK else 0.0
+                floor = copying if task == EfcbTask.MASKED else 0.0
                 yield ProblemOutcome(*where, float(value), floor, blind.get(line["problem_id"]))
 
 
 def blind_values(model: ModelRows, name: str = "judged") -> dict[str, float]:
     """Return the mean value of a model's blind answers by problem: right choices, or the value ``name``."""
     values = (
-        (line["problem_id"], line["passed"] if line["task"] in (EASY_TASK, HARD_TASK) else line.get(name))
+        (line["problem_id"], line["passed"] if line["task"] in (EfcbTask.EASY, EfcbTask.HARD) else line.get(name))
         for line in model.blind_rows
     )
     by_problem = grouped((str(problem_id), float(value)) for problem_id, value in values if value is not None)
@@ -153,7 +144,7 @@ def lowest_coverage(model: ModelRows, basis: ScoreBasis, problems: Mapping[str, 
             and all(problem.labels.get(name) == value for name, value in counted.items())
             for problem in problems.values()
         )
-        value = "passed" if task in (EASY_TASK, HARD_TASK) else "judged"
+        value = "passed" if task in (EfcbTask.EASY, EfcbTask.HARD) else "judged"
         there = {line["problem_id"] for line in model.select(task, **counted) if line.get(value) is not None}
         # The lowest of the tasks: 98 % over all of them could hide a task of which half is missing.
         shares += [len(there) / wanted] if wanted else []

@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from functools import cache
 from importlib import resources
 from string import Template
-from typing import Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from caretbench.build.build_models import BuildModels
 from caretbench.build.validation.forbidden_access import forbidden_access
@@ -76,14 +76,7 @@ def results_of(executor: Executor, requests: Iterable[ExecutionRequest]) -> dict
 def reference_faults(contexts: Sequence[CodeContext], executor: Executor) -> dict[str, str]:
     """Return the outcome of each context whose reference does not pass its tests three times, by context."""
     requests = [
-        ExecutionRequest(
-            id=f"{number}/{repeat}",
-            language=context.language,
-            source=context.splice.program(context.reference),
-            repeat=repeat,
-            is_reference=True,
-            **case_fields([context.check]),
-        )
+        _request(context, context.reference, f"{number}/{repeat}", repeat=repeat, is_reference=True)
         for number, context in enumerate(contexts)
         for repeat in range(REFERENCE_RUNS)
     ]
@@ -104,21 +97,18 @@ def trial_faults(
 
     The more expensive runs are those of variants that pass once.
     """
-    plain = {f"{index}/0": _request(contexts[one.context], one, index, 0) for index, one in enumerate(variants)}
-    first = results_of(executor, plain.values())
-    faults = {}
-    for index in range(len(variants)):
-        fault = _fault(first[f"{index}/0"])
-        if fault is not None:
-            faults[index] = fault
-    watched = _can_be_watched(contexts, variants, executor)
-    usual = _usual_accesses(contexts, variants, executor)
+    plain = [_repeated(contexts[one.context], one.text, index, 0) for index, one in enumerate(variants)]
+    first = results_of(executor, plain)
+    failed = {index: _fault(first[f"{index}/0"]) for index in range(len(variants))}
+    faults = {index: fault for index, fault in failed.items() if fault is not None}
+    used = [contexts[name] for name in dict.fromkeys(one.context for one in variants)]
+    watched, usual = _reference_effects(used, executor)
     further = []
     for index, one in enumerate(variants):
         if index in faults:
             continue
         context = contexts[one.context]
-        further += [_request(context, one, index, repeat) for repeat in range(1, REFERENCE_RUNS)]
+        further += [_repeated(context, one.text, index, repeat) for repeat in range(1, REFERENCE_RUNS)]
         if context.id in watched:
             further.append(_watched_request(context, one.text, f"{index}/watched"))
         # Only functions can be called with other inputs; programs are decided by their tests.
@@ -138,16 +128,20 @@ def _order(item: tuple[str, ExecutionResult]) -> tuple[int, str]:
     return int(index), name
 
 
-def _request(context: CodeContext, variant: Variant, index: int, repeat: int) -> ExecutionRequest:
-    source = context.splice.program(variant.text)
-    cases = case_fields([context.check])
-    changes = {"repeat": repeat, "watched": repeat == WATCHED_RUN}
-    return ExecutionRequest(id=f"{index}/{repeat}", language=context.language, source=source, **changes, **cases)
+def _request(context: CodeContext, text: str, identity: str, **changes: Any) -> ExecutionRequest:
+    source = context.splice.program(text)
+    return ExecutionRequest(
+        id=identity, language=context.language, source=source, **case_fields([context.check]), **changes
+    )
+
+
+def _repeated(context: CodeContext, text: str, index: int, repeat: int) -> ExecutionRequest:
+    return _request(context, text, f"{index}/{repeat}", repeat=repeat, watched=repeat == WATCHED_RUN)
 
 
 def _watched_request(context: CodeContext, text: str, identity: str) -> ExecutionRequest:
-    source = watched_program(context.splice.program(text))
-    return ExecutionRequest(id=identity, language="python", source=source, **case_fields([context.check]))
+    one = _request(context, text, identity)
+    return one.model_copy(update={"source": watched_program(one.source)})
 
 
 def _agreement_request(context: CodeContext, function: FunctionTest, text: str, identity: str) -> ExecutionRequest:
@@ -156,32 +150,23 @@ def _agreement_request(context: CodeContext, function: FunctionTest, text: str, 
     return ExecutionRequest(id=identity, language="python", source=source)
 
 
-def _can_be_watched(
-    contexts: Mapping[str, CodeContext], variants: Sequence[Variant], executor: Executor
-) -> frozenset[str]:
-    """Return the contexts whose references have no effect outside of their programs."""
-    used = [
-        contexts[name] for name in dict.fromkeys(one.context for one in variants) if contexts[name].language == "python"
-    ]
+def _reference_effects(
+    contexts: Sequence[CodeContext], executor: Executor
+) -> tuple[frozenset[str], Mapping[str, Sequence[str]]]:
+    """Return the contexts whose references have no effect, and the accesses of all, which versions may make too."""
+    requests = [_repeated(one, one.reference, number, WATCHED_RUN) for number, one in enumerate(contexts)]
     # Where the reference itself opens files or sockets, a version may, and watching would end both.
-    requests = [_watched_request(one, one.reference, f"{number}/watched") for number, one in enumerate(used)]
+    requests += [
+        _watched_request(one, one.reference, f"{number}/watched")
+        for number, one in enumerate(contexts)
+        if one.language == "python"
+    ]
     results = results_of(executor, requests)
-    return frozenset(one.id for number, one in enumerate(used) if results[f"{number}/watched"].status is Status.PASSED)
-
-
-def _usual_accesses(
-    contexts: Mapping[str, CodeContext], variants: Sequence[Variant], executor: Executor
-) -> Mapping[str, Sequence[str]]:
-    """Return the accesses of the references, which versions may make too, by context."""
-    used = {f"{number}/0": name for number, name in enumerate(dict.fromkeys(one.context for one in variants))}
-    requests = (
-        ExecutionRequest(
-            id=key, language=contexts[name].language, source=contexts[name].splice.program(contexts[name].reference),
-            repeat=WATCHED_RUN, watched=True, **case_fields([contexts[name].check]),
-        )
-        for key, name in used.items()
-    )  # fmt: skip
-    return {used[key]: result.accesses or () for key, result in results_of(executor, requests).items()}
+    passed = {key for key, one in results.items() if one.status is Status.PASSED}
+    return (
+        frozenset(one.id for number, one in enumerate(contexts) if f"{number}/watched" in passed),
+        {one.id: results[f"{number}/{WATCHED_RUN}"].accesses or () for number, one in enumerate(contexts)},
+    )
 
 
 def _access_fault(

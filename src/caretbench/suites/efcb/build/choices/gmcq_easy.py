@@ -23,7 +23,13 @@ from caretbench.files import sha256_text
 from caretbench.grouping import grouped
 from caretbench.problem import Label, Profile
 from caretbench.suites.efcb.build.changes import RejectedChange, render_patch, repository_templates
-from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, change_queries
+from caretbench.suites.efcb.build.choices.choice_problems import (
+    WRONG_CHOICE_COUNT,
+    ChoiceItem,
+    balanced_positions,
+    change_queries,
+    insert_choice,
+)
 from caretbench.suites.efcb.build.choices.sets_of_four import (
     ChangeReferences,
     ChoiceSet,
@@ -35,13 +41,7 @@ from caretbench.suites.efcb.build.choices.sets_of_four import (
     build_sets_of_four,
 )
 from caretbench.suites.efcb.build.options import EasyOptions, Query
-from caretbench.suites.efcb.choices import (
-    CHOICE_COUNT,
-    CHOICE_SET_LABEL,
-    WRONG_CHOICE_COUNT,
-    balanced_positions,
-    insert_choice,
-)
+from caretbench.suites.efcb.choices import CHOICE_COUNT, CHOICE_SET_LABEL
 from caretbench.suites.efcb.lexical_similarity import PatchCorpus, Scores
 from caretbench.suites.efcb.problem_metadata import EasyTier, efcb_profile, main_language, seeded_random
 
@@ -53,6 +53,40 @@ _NEAREST_COUNT: Final = 64
 # Cost if two changes share no folder, or have different languages; similarities are 0 to 1.
 _MISMATCH_COST: Final = 0.25
 _IMPOSSIBLE_COST: Final = np.inf
+
+
+class ChangeCorpus(PatchCorpus):
+    """Patches of a repository's changes, compared with each other and with the changes' texts."""
+
+    def tfidf_similarities(self, left: Indices, right: Indices) -> Scores:
+        """Return TF-IDF cosines of some patches with others."""
+        return _row_products(self._vectors[left], self._vectors[right])
+
+    def query_vectors(self, queries: Sequence[str]) -> csr_array:
+        """Return texts as TF-IDF vectors of length 1, one row each."""
+        rows: list[int] = []
+        columns: list[int] = []
+        values: list[float] = []
+        for row, query in enumerate(queries):
+            weights, length = self._query_weights(query)
+            rows += [row] * len(weights)
+            columns += weights
+            values += (weight / length for weight in weights.values())
+        return csr_array((values, (rows, columns)), shape=(len(queries), self._counts.shape[1]))
+
+    def pairwise_scores(self, queries: csr_array, left: Indices, right: Indices) -> Scores:
+        """Return the TF-IDF cosines of some patches with some texts (:meth:`query_vectors`)."""
+        return _row_products(queries[left], self._vectors[right])
+
+    def own_scores(self, queries: csr_array) -> Scores:
+        """Return the TF-IDF cosine of each text with the patch of the same index."""
+        return np.asarray(queries.multiply(self._vectors).sum(axis=1)).ravel()
+
+
+def _row_products(left: csr_array, right: csr_array) -> Scores:
+    """Return the product of each row with each other row."""
+    products: Scores = (left @ right.T).toarray()
+    return products
 
 
 class CandidatePool:
@@ -67,9 +101,9 @@ class CandidatePool:
         self.texts = tuple(patch.text for patch in self.rendered)
 
     @cached_property
-    def corpus(self) -> PatchCorpus:
+    def corpus(self) -> ChangeCorpus:
         """All patches as a corpus."""
-        return PatchCorpus(self.texts)
+        return ChangeCorpus(self.texts)
 
     @cached_property
     def _first_of(self) -> Mapping[str, int]:

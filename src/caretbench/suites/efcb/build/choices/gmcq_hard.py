@@ -20,14 +20,20 @@ from rapidfuzz.distance import Indel, Levenshtein
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.problem import Label
 from caretbench.suites.efcb.build.changes import RejectedChange, render_patch, repository_templates
-from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, change_queries
+from caretbench.suites.efcb.build.choices.choice_problems import (
+    WRONG_CHOICE_COUNT,
+    ChoiceItem,
+    balanced_positions,
+    change_queries,
+    insert_choice,
+)
 from caretbench.suites.efcb.build.choices.version_texts import VERSION_NAMES, SetTexts, TextSource, VersionSet
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, PatchEdit, no_file_reader
-from caretbench.suites.efcb.build.options import ChoiceOptions, Query
-from caretbench.suites.efcb.choices import CHOICE_SET_LABEL, WRONG_CHOICE_COUNT, balanced_positions, insert_choice
+from caretbench.suites.efcb.build.options import ChoiceOptions, Query, problem_id
+from caretbench.suites.efcb.choices import CHOICE_SET_LABEL
 from caretbench.suites.efcb.patches import RenderedPatch
-from caretbench.suites.efcb.problem_metadata import FOUR_TEXTS_TIER, problem_id, seeded_random
+from caretbench.suites.efcb.problem_metadata import FOUR_TEXTS_TIER, seeded_random
 
 MAX_EDITS: Final = 24
 """Maximum number of edits that are drawn for a change, evenly over their kinds."""

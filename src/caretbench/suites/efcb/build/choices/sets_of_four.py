@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caretbench.build.sources.pull_request import PullRequest
-from caretbench.suites.efcb.choices import WRONG_CHOICE_COUNT
+from caretbench.suites.efcb.build.choices.choice_problems import WRONG_CHOICE_COUNT
 from caretbench.suites.efcb.lexical_similarity import split_words
 from caretbench.suites.efcb.patches import RenderedPatch
 

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 import tree_sitter
 
 from caretbench.build.sources.pull_request import PullRequest
-from caretbench.suites.efcb.patches import Hunk, RenderedPatch, parse_hunks
+from caretbench.suites.efcb.build.hunks import Hunk, parse_hunks
+from caretbench.suites.efcb.patches import RenderedPatch
 from caretbench.syntax.parser import error_count, parse
 from caretbench.syntax.source import grammar_of
 

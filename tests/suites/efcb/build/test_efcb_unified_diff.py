@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.files import DataError
-from caretbench.suites.efcb.patches import DiffLine, Hunk, parse_hunks
+from caretbench.suites.efcb.build.hunks import DiffLine, Hunk, parse_hunks
 
 TRICKY = """@@ -1,4 +1,4 @@ -- SQL
  -- first
