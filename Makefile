@@ -37,7 +37,7 @@ train-env: $(TRAIN_READY) ## install torch and what else training needs into .ve
 $(TRAIN_READY): pyproject.toml scripts/train_env.py
 	@python3 scripts/train_env.py
 
-demo: $(READY) ## run a small local model on 23 starter problems and write a report
+demo: $(READY) ## run a small local model on 16 starter problems and write a report
 	@$(BIN)/caretbench models pull $(DEMO_MODEL)
 	@$(DEMO_COMMAND)
 	@printf '%s\n' '' 'Next: open $(DEMO_RUN)/report.html in a browser. Then, after `export PATH="$$PWD/.venv/bin:$$PATH"`:' \

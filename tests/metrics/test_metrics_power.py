@@ -99,10 +99,11 @@ def test_few_differing_problems_are_counted() -> None:
 
 
 def test_planned_problems_follow_the_groups_of_the_data() -> None:
-    """1,160 problems of 46 projects for 3 points, as computed by hand: (2.80 × .30 / .03)² × (1 + 24 × .02)."""
-    assert planned_problems(0.05, [1] * 1_000) == 283
-    assert planned_problems(0.03, [25] * 47) == pytest.approx(1_160, abs=15)
-    assert planned_problems(0.03, [25] * 200) == pytest.approx(785 * 1.08, abs=15)  # about four of each project
+    """Twelve of each of 47 projects for 4 points, as computed by hand: 476 by the exact test × (1 + 11.4 × .02)."""
+    assert planned_problems(0.05, [1] * 1_000) == 312
+    assert planned_problems(0.5, [1] * 1_000) == 15  # five pairs that differ decide nothing
+    assert planned_problems(0.04, [25] * 47) == pytest.approx(476 * 1.23, abs=15)
+    assert planned_problems(0.03, [25] * 200) == pytest.approx(838 * 1.07, abs=15)  # about four of each project
     assert planned_problems(0.05, [1] * 200) is None
     assert planned_problems(0.03, [400] * 10) is None
 

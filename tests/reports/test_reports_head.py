@@ -306,7 +306,7 @@ def test_the_way_to_more_problems_is_named() -> None:
 def test_models_that_pass_the_same_problems_have_no_rate_of_disagreement() -> None:
     told = findings(only_part(joined(run_of("a", marks(20)), run_of("b", marks(20)))))
     assert told[0].startswith("a and b cannot be told apart on 40 problems: +0.0 points")
-    assert "They pass the same problems; 5 points need about" in told[1]
+    assert "None is passed by one of them alone; 5 points need about" in told[1]
 
 
 def test_an_interval_without_0_of_models_that_are_not_told_apart_comes_with_the_test() -> None:

@@ -125,7 +125,7 @@ def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
     for column in summary.columns:
         if column.coverage is not None and column.coverage < REQUIRED_COVERAGE:
             absent = column.samples * summary.problems - column.completions
-            why = f" ({absent} answers are missing; use --select to choose problems)" if absent > 0 else ""
+            why = f" ({absent} answers are missing; --select 'id=ONE|TWO' names the problems)" if absent > 0 else ""
             yield (
                 f"{column.title}: coverage {column.coverage:.1%} is below {REQUIRED_COVERAGE:.0%}{why}; "
                 "this run has failed"

@@ -253,7 +253,7 @@ def _power(row: ComparisonRow, *, points: bool) -> Iterator[str]:
         yield f"Such a comparison finds {_number(row.smallest, points)}{unit} in 8 of 10 cases."
     if points and row.needed is not None and (row.smallest or 1) > TARGET:
         groups = "" if row.groups == row.problems else f" in {-(-row.needed * row.groups // row.problems):,} groups"
-        rate = "At their rate of disagreement " if row.differ else "They pass the same problems; "
+        rate = "At their rate of disagreement " if row.differ else "None is passed by one of them alone; "
         yield (
             f"{rate}{100 * TARGET:.0f} points need about {row.needed:,} problems{groups}"
             f"{f': `{row.way_on}`' if row.way_on else ''}."
