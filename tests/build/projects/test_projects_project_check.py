@@ -80,6 +80,7 @@ def test_a_good_project_passes_three_times_and_bounds_follow_from_its_time() -> 
          "tests_need_network: a test needs the network (a.example.org), which a sandbox does not have; exclude it "
          "with --exclude-test NAME"),
         (result(Status.UNRESOLVED_IMPORT, missing_module="numpy"), "missing_dependency: numpy is not installed"),
+        (result(Status.UNRESOLVED_IMPORT, missing_module=".."), "missing_file: ..: a file of the project"),
         (result(Status.TIMEOUT, "✔ sums\n", reason="it ran for longer than 9 s"),
          "tests_hang: it ran for longer than 9 s, the limit for the whole test command; the last line that it printed"),
         (result(Status.FAILED, "Ran 0 tests in 0.0s\nNO TESTS RAN"), "no_tests: "),

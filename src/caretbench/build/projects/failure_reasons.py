@@ -82,9 +82,7 @@ def failure_reason(result: WorkspaceResult) -> str:
     if _NETWORK.search(output) and not reports_compile_error(result.stderr.text, result.stdout.text):
         return _network_reason(output, failing_names(result))
     if result.status is Status.UNRESOLVED_IMPORT:
-        names = missing_modules(result.stderr.text) or (str(result.missing_module),)
-        verb = "is" if len(names) == 1 else "are"
-        return f"missing_dependency: {', '.join(names[:_MISSING])} {verb} not installed; build a bundle with it"
+        return _missing_reason(missing_modules(result.stderr.text) or (str(result.missing_module),))
     if runs_no_test(result):
         return f"no_tests: the command runs no test{_printed(tail)}"
     if result.status is Status.COMPILE_ERROR:
@@ -99,6 +97,14 @@ def failure_reason(result: WorkspaceResult) -> str:
     if failing and error:
         failing = f"{failing} ({error})"
     return f"tests_fail: {failing or result.reason or tail or f'exit status {result.exit_code}'}"
+
+
+def _missing_reason(names: Sequence[str]) -> str:
+    listed = ", ".join(names[:_MISSING])
+    # mitt's tests import `..`, whose package.json names dist/mitt.js: no package has that.
+    if all(name.startswith(".") for name in names):
+        return f"missing_file: {listed}: a file of the project that its build writes; --setup must run that, too"
+    return f"missing_dependency: {listed} {'is' if len(names) == 1 else 'are'} not installed; build a bundle with it"
 
 
 def _network_reason(output: str, failing: Sequence[str]) -> str:

@@ -40,9 +40,9 @@ _SLOW_S, _SLOW_FACTOR = 0.25, 4.0
 _NAMED = 5
 _ROUNDS = 3
 """Maximum number of times that failing tests are excluded: without some tests, others may fail."""
-_EXCLUDABLE = frozenset({"tests_fail", "tests_need_network", "missing_dependency"})
+_EXCLUDABLE = frozenset({"tests_fail", "tests_need_network", "missing_dependency", "missing_file"})
 """Faults that single tests may cause."""
-_NOT_BUILT = ("does_not_compile:", "missing_dependency:")
+_NOT_BUILT = ("does_not_compile:", "missing_dependency:", "missing_file:")
 """Faults that are the same in each run."""
 
 
