@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 import random
 import re
 from collections import Counter
@@ -369,5 +368,5 @@ class _Rewrites:
         source = "\n".join(lines[function.lineno - 1 : function.end_lineno]) + "\n"
         head = "if True:\n" if function.col_offset else ""
         shift = sum(len(line) + 1 for line in lines[: function.lineno - 1]) - len(head)
-        contexts = equivalent_contexts(head + source, function.name, math.inf)
+        contexts = equivalent_contexts(head + source, function.name)
         return [one._replace(start=one.start + shift, end=one.end + shift) for one in contexts]

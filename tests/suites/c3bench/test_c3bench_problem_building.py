@@ -31,7 +31,7 @@ FUNCTION = CheckedFunction("ours/0", "largest", TEXT, TEST, OURS)
 def problems() -> list[Problem]:
     return [
         one
-        for context in equivalent_contexts(TEXT, "largest", 5)[:1]
+        for context in equivalent_contexts(TEXT, "largest")[:1]
         for one in implementation_problems(ImplementationContext(FUNCTION, *context[:2], "node", context.equivalents))
     ]
 
@@ -48,7 +48,7 @@ def test_implementations_of_a_context_differ_in_instruction_and_reference_alone(
 
 
 def test_the_wording_of_an_instruction_depends_on_the_problem_and_never_changes() -> None:
-    [context] = equivalent_contexts(TEXT, "largest", 5)[:1]
+    [context] = equivalent_contexts(TEXT, "largest")[:1]
     wordings = {one.rewrite: one.instructions for one in context.equivalents}
     seen: dict[str, set[str]] = {name: set() for name in wordings}
     for number in range(40):
@@ -115,7 +115,7 @@ def test_references_of_scale_satisfy_what_their_instructions_say(language: str, 
 
 def test_a_source_that_does_not_parse_has_no_middles() -> None:
     assert scale_middles("def f(:\n", "python") == []
-    assert equivalent_contexts("def f(:\n", "f", 1) == []
+    assert equivalent_contexts("def f(:\n", "f") == []
 
 
 ROW = {

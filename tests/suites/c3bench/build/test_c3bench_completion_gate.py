@@ -135,7 +135,7 @@ TEST = "def check(candidate):\n    assert candidate([1, 2, 4]) == 6\n    assert 
 def test_programs_and_the_reference_s_predicate_decide_about_implementations() -> None:
     suite = load_suite("c3bench")
     function = CheckedFunction("ours/total", "total", FUNCTION_TEXT, TEST, OURS)
-    [context, *_] = equivalent_contexts(FUNCTION_TEXT, "total", 10)
+    [context, *_] = equivalent_contexts(FUNCTION_TEXT, "total")
     middle = ImplementationContext(function, context.start, context.end, "node", context.equivalents)
     good = implementation_problems(middle)[0]
     rule = PredicateCheck(name=FEATURES_PREDICATE, arguments={"requires": ["try"], "forbids": []}, counts=False)

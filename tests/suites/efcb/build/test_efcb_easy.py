@@ -18,11 +18,10 @@ from caretbench.files import sha256_text
 from caretbench.problem import Problem
 from caretbench.suites.efcb.build.changes import filter_changes, render_patch
 from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, choice_problems
-from caretbench.suites.efcb.build.choices.gmcq_easy import easy_questions
+from caretbench.suites.efcb.build.choices.gmcq_easy import ChangeCorpus, easy_questions
 from caretbench.suites.efcb.build.choices.sets_of_four import ChangeReferences, PairFairness
 from caretbench.suites.efcb.build.options import EasyOptions
 from caretbench.suites.efcb.choices import CHOICE_SET_LABEL
-from caretbench.suites.efcb.lexical_similarity import PatchCorpus
 from caretbench.suites.efcb.problem_metadata import seeded_random
 
 THINGS = ("cache", "socket", "route", "peer", "timer", "store", "packet", "token", "filter", "queue")
@@ -255,7 +254,7 @@ def test_on_real_records_nothing_but_words_tells_the_answer(real: list[PullReque
             assert not any(breaks(one, other) for one, other in combinations(item.choices, 2))
         assert sum(map(by_elimination, of_tier)) * 4 == len(of_tier)
         central = sum(
-            int(PatchCorpus(item.choices).tfidf_similarities(FOUR, FOUR).sum(axis=1).round(9).argmax() == item.correct)
+            int(ChangeCorpus(item.choices).tfidf_similarities(FOUR, FOUR).sum(axis=1).round(9).argmax() == item.correct)
             for item in of_tier
         )
         assert central / len(of_tier) < 0.25 + 3 * (0.25 * 0.75 / len(of_tier)) ** 0.5

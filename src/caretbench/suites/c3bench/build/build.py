@@ -44,58 +44,6 @@ from caretbench.suites.validity import Validity
 from caretbench.versions import versions
 
 
-def read_material(options: C3BuildOptions) -> BuildMaterial:
-    """Return the functions and files of the sources; a build may also consist of variants alone."""
-    if options.variants and not options.sources:
-        return BuildMaterial((), (), ())
-    return read_sources(options.sources)
-
-
-def check_roles(options: C3BuildOptions, models: BuildModels) -> None:
-    """Refuse a checker without instructions to read: those of rewrites are known.
-
-    Raises:
-        UsageError: there is a checker, but neither a generator nor a file of variants.
-    """
-    # The checker would be asked nothing, and its user believe that instructions were read.
-    if CHECKER_ROLE in models.roles and GENERATOR_ROLE not in models.roles and not options.variants:
-        raise UsageError(
-            f"-m {CHECKER_ROLE}=…: there are no instructions to read back; "
-            f"add -m {GENERATOR_ROLE}=SPEC or --variants FILE"
-        )
-
-
-def material_hash(material: BuildMaterial, options: C3BuildOptions) -> str:
-    """Return the hash of all texts of a build.
-
-    Raises:
-        DataError: a file of variants cannot be read.
-    """
-    if not options.variants:
-        return material.hash
-    try:
-        # Only for the hash; a file that is not UTF-8 is reported with its place when it is read.
-        texts = [Path(name).read_text("utf-8", errors="replace") for name in options.variants]
-    except OSError as error:
-        raise DataError(f"--variants {error.filename}: cannot be read ({error.strerror})") from None
-    return sha256_text(material.hash, *texts)
-
-
-def without_rejected(
-    reviewed: Path | None, problems: Sequence[Problem], progress: Progress
-) -> tuple[list[Problem], list[Reject]]:
-    """Return the problems that people keep, and a reject for each other one; without a review, all."""
-    if reviewed is None:
-        return list(problems), []
-    review = reviewed_problems(reviewed, problems)
-    for line in review.lines:
-        progress.note(line)
-    rejects = [
-        Reject(stage="people", place=name, reason="dropped", detail=detail) for name, detail in review.dropped.items()
-    ]
-    return review.kept, rejects
-
-
 class VariantBuild(NamedTuple):
     """Problems of kept variants, the verdicts on all, and rejects.
 
@@ -160,9 +108,21 @@ def build_problems(job: BuildJob, gate: GateOpener) -> BuildResult:
     """Build problems into a folder, or resume an interrupted build."""
     sources, output, options, progress, models = job
     chosen = C3BuildOptions.of(tuple(sources), options)
-    check_roles(chosen, models)
-    material = read_material(chosen)
-    texts = material_hash(material, chosen)
+    # The checker would be asked nothing, and its user believe that instructions were read: those of rewrites are known.
+    if CHECKER_ROLE in models.roles and GENERATOR_ROLE not in models.roles and not chosen.variants:
+        raise UsageError(
+            f"-m {CHECKER_ROLE}=…: there are no instructions to read back; "
+            f"add -m {GENERATOR_ROLE}=SPEC or --variants FILE"
+        )
+    # A build may consist of variants alone.
+    alone = chosen.variants and not chosen.sources
+    material = BuildMaterial((), (), ()) if alone else read_sources(chosen.sources)
+    try:
+        # Only for the hash; a file that is not UTF-8 is reported with its place when it is read.
+        files = [Path(name).read_text("utf-8", errors="replace") for name in chosen.variants]
+    except OSError as error:
+        raise DataError(f"--variants {error.filename}: cannot be read ({error.strerror})") from None
+    texts = sha256_text(material.hash, *files) if files else material.hash
     folder = C3Folder(output)
     folder.start(chosen, texts)
     executor = open_executor(options["jobs"])
@@ -196,8 +156,7 @@ class _Build:
         scale = self._scale_problems(material)
         validity = self._validity([*implementations, *scale])
         implementations, scale = (self._valid(group, validity) for group in (implementations, scale))
-        problems, rejects = without_rejected(self.reviewed, [*self._chosen(implementations), *scale], self.progress)
-        self.rejects += rejects
+        problems = self._reviewed([*self._chosen(implementations), *scale])
         tasks = Counter(problem.label("task") for problem in problems)
         counts = Counter(f"{problem.label('task')} {problem.label('category')}" for problem in problems)
         manifest = C3Manifest(
@@ -316,6 +275,19 @@ class _Build:
             if one.id not in kept
         ]
         return [one for one in problems if one.id in kept]
+
+    def _reviewed(self, problems: list[Problem]) -> list[Problem]:
+        """Return the problems that people keep; without a review, all."""
+        if self.reviewed is None:
+            return problems
+        review = reviewed_problems(self.reviewed, problems)
+        for line in review.lines:
+            self.progress.note(line)
+        self.rejects += [
+            Reject(stage="people", place=name, reason="dropped", detail=detail)
+            for name, detail in review.dropped.items()
+        ]
+        return review.kept
 
 
 def _rewrite_or_author(problem: Problem) -> str:

@@ -7,8 +7,8 @@ outcomes, so that an interrupted build runs no program again.
 from __future__ import annotations
 
 import ast
-import math
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -46,36 +46,28 @@ def implementation_middles(
     Middles of a function do not overlap. Three of ten functions prefer a run of lines to a node. ``max_share`` is the
     maximum length of a middle, as a share of the text around it.
     """
-    contexts = equivalent_contexts(function.text, function.entry_point, math.inf)
+    contexts = equivalent_contexts(function.text, function.entry_point)
     if not contexts:
         return [], [_reject(function.id, "no_rewrite", "no middle with an equivalent implementation")]
-    rejects = []
+    text = function.text
+    unused: Counter[tuple[str, str]] = Counter()
     usable: list[ImplementationContext] = []
-    long = odd = hidden = 0
     for one in contexts:
         length = one.end - one.start
         kind = _extraction(function, one)
-        if length > max_share * (len(function.text) - length):
-            long += 1
+        if length > max_share * (len(text) - length):
+            unused["long", f"longer than {max_share:.0%} of the text around it"] += 1
         elif kind is None:
-            odd += 1
-        elif hidden_fact(
-            function.text[: one.start], function.text[one.start : one.end], function.text[one.end :], "python"
-        ):
-            hidden += 1
+            unused["no_unit", "neither a node nor a run of 3 to 5 lines"] += 1
+        elif hidden_fact(text[: one.start], text[one.start : one.end], text[one.end :], "python"):
+            unused["hidden", "a name, text or number of it is not shown"] += 1
         else:
             usable.append(ImplementationContext(function, one.start, one.end, kind, one.equivalents))
-    if long:
-        rejects.append(_reject(function.id, "long", f"longer than {max_share:.0%} of the text around it", long))
-    if odd:
-        rejects.append(_reject(function.id, "no_unit", "neither a node nor a run of 3 to 5 lines", odd))
-    if hidden:
-        rejects.append(_reject(function.id, "hidden", "a name, text or number of it is not shown", hidden))
     chosen = _chosen(usable, per_function, _prefers_lines(function.id, seed))
     if len(chosen) < len(usable):
         detail = f"overlaps another middle, or the function has {per_function} already"
-        rejects.append(_reject(function.id, "not_needed", detail, len(usable) - len(chosen)))
-    return chosen, rejects
+        unused["not_needed", detail] = len(usable) - len(chosen)
+    return chosen, [_reject(function.id, *reason, count) for reason, count in unused.items()]
 
 
 def _reject(place: str, reason: str, detail: str, count: int = 1) -> Reject:

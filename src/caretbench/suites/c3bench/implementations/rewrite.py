@@ -174,20 +174,15 @@ class EquivalentContext(NamedTuple):
     equivalents: tuple[Equivalent, ...]
 
 
-def equivalent_contexts(text: str, entry_point: str, max_share: float) -> list[EquivalentContext]:
-    """Return the middles of a Python function with at least one other implementation, those with the most first.
-
-    ``max_share`` is the maximum length of a middle, as a share of the text around it.
-    """
+def equivalent_contexts(text: str, entry_point: str) -> list[EquivalentContext]:
+    """Return the middles of a Python function with at least one other implementation, those with the most first."""
     module = python_module(text)
     if module is None:
         return []
     contexts = [
         EquivalentContext(*span, tuple(_distinct(equivalents)))
         for span, middle in _middles(text, module, entry_point)
-        # The paper's filter: a middle has at most 30 % of its context.
-        if span[1] - span[0] <= max_share * (len(text) - span[1] + span[0])
-        and (equivalents := _equivalents(text, span, middle))
+        if (equivalents := _equivalents(text, span, middle))
     ]
     return sorted(contexts, key=lambda one: (-len(one.equivalents), one.start, one.end))
 

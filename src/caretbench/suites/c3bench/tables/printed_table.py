@@ -5,75 +5,60 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from caretbench.files import published_rows
 from caretbench.suites.problem_means import NO_VALUE
 from caretbench.suites.suite_types import Table
 
-_TABLE: Final = "table_2"
 _FOLLOWING: Final = "instruction_following_rate"
 _TENTH: Final = Decimal("0.1")
-
-
-class PrintedRow(NamedTuple):
-    """Row of Table 2 as printed: one model. ``fim`` is yes or no; cells are percentages."""
-
-    model: str
-    fim: str
-    icc_similarity: str
-    icc_passed: str
-    icc_followed: str
-    scc_similarity: str
-    scc_followed: str
-    average: str
-
-    @property
-    def mean(self) -> Decimal:
-        """Mean of the two printed rates of instruction following."""
-        return (Decimal(self.icc_followed) + Decimal(self.scc_followed)) / 2
-
-    @property
-    def average_follows(self) -> bool:
-        """True if the printed average is the mean of the printed rates, rounded up or down."""
-        # Decimals, since the mean of two printed tenths may end in .05, which floats round either way. Five of 39
-        # averages follow from no rounding.
-        return abs(self.mean - Decimal(self.average)) <= _TENTH / 2
+_CELLS: Final[Mapping[str, tuple[str, str]]] = {
+    "ICC ES": ("task=icc", "edit_similarity"), "ICC Pass@1": ("task=icc", "pass_at_1"),
+    "ICC IF": ("task=icc", _FOLLOWING), "SCC ES": ("task=scc", "edit_similarity"), "SCC IF": ("task=scc", _FOLLOWING),
+    "Average IF": ("task=all", _FOLLOWING),
+}  # fmt: skip
+"""Part and metric of each column."""
 
 
 @cache
-def printed_rows() -> tuple[PrintedRow, ...]:
-    """Return the rows of Table 2 in printed order."""
-    cells: dict[str, dict[tuple[str, str], str]] = {}
-    fim: dict[str, str] = {}
+def printed_rows() -> Mapping[str, Mapping[str, str]]:
+    """Return the rows of Table 2 by model, in printed order: percentages by column, and FIM with yes or no."""
+    heads = {place: head for head, place in _CELLS.items()}
+    rows: dict[str, dict[str, str]] = {}
     for row in published_rows("c3bench"):
-        if row["table"] == _TABLE and row["suite"] == "c3_bench":
-            cells.setdefault(row["model"], {})[row["subset"].removeprefix("task="), row["metric"]] = row["value"]
-            fim[row["model"]] = row["notes"].removeprefix("fim=").partition(";")[0]
-    return tuple(_row(model, fim[model], cell) for model, cell in cells.items())
+        if row["table"] == "table_2" and row["suite"] == "c3_bench":
+            cells = rows.setdefault(row["model"], {"FIM": row["notes"].removeprefix("fim=").partition(";")[0]})
+            cells[heads[row["subset"], row["metric"]]] = row["value"]
+    return rows
 
 
-def _row(model: str, fim: str, cells: Mapping[tuple[str, str], str]) -> PrintedRow:
-    return PrintedRow(
-        model, fim, cells["icc", "edit_similarity"], cells["icc", "pass_at_1"], cells["icc", _FOLLOWING],
-        cells["scc", "edit_similarity"], cells["scc", _FOLLOWING], cells["all", _FOLLOWING],
-    )  # fmt: skip
+def wrong_averages() -> Mapping[str, Decimal]:
+    """Return the mean of the printed rates by model, where the printed average is no rounding of it."""
+    wrong = {}
+    for name, row in printed_rows().items():
+        mean = (Decimal(row["ICC IF"]) + Decimal(row["SCC IF"])) / 2
+        # Decimals, since the mean of two printed tenths may end in .05, which floats round either way. Five of 39
+        # averages follow from no rounding.
+        if abs(mean - Decimal(row["Average IF"])) > _TENTH / 2:
+            wrong[name] = mean
+    return wrong
 
 
 def printed_table(results: Sequence[Table]) -> Table:
     """Return Table 2 as printed, below the rows of the run's own table in its form."""
-    heads = ("Model", "FIM", "ICC ES", "ICC Pass@1", "ICC IF", "SCC ES", "SCC IF", "Average IF")
+    heads = ("Model", "FIM", *_CELLS)
     rows = []
     for table in results:
         # Columns are found by their heads: the run's table has more of them than the paper's.
         if table.name.startswith("c3bench-results-"):
             places = [table.columns.index(head) for head in heads]
             rows += [(f"{row[0]} (this run)", *(row[place] for place in places[1:])) for row in table.rows]
-    for one in printed_rows():
-        mean = one.mean.quantize(_TENTH, ROUND_HALF_UP)
-        average = one.average if one.average_follows else f"{one.average}\nthe mean of its cells is {mean}"
-        rows.append((*one[:-1], average))
-    doubtful = [one.model for one in printed_rows() if not one.average_follows]
+    wrong = wrong_averages()
+    for name, cells in printed_rows().items():
+        mean = f"\nthe mean of its cells is {wrong[name].quantize(_TENTH, ROUND_HALF_UP)}" if name in wrong else ""
+        *others, average = (cells[head] for head in heads[1:])
+        rows.append((name, *others, average + mean))
     return Table(
         "c3bench-printed",
         "Table 2 as printed, next to this run",
@@ -82,7 +67,7 @@ def printed_table(results: Sequence[Table]) -> Table:
         (
             "Printed: the paper's 2,195 problems, made of HumanEval and SAFIM and never released; its judge decides "
             "about ICC. This run has other problems, so that rows are no comparison of models. "
-            f"{NO_VALUE}: not known. {len(printed_rows()) - len(doubtful)} of {len(printed_rows())} averages follow "
-            f"from their cells; not those of {', '.join(doubtful)}.",
+            f"{NO_VALUE}: not known. {len(printed_rows()) - len(wrong)} of {len(printed_rows())} averages follow "
+            f"from their cells; not those of {', '.join(wrong)}.",
         ),
     )

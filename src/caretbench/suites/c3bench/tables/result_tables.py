@@ -44,24 +44,14 @@ similarity: Final = column(SIMILARITY)
 """Returns the similarity to the reference; None without a value."""
 
 
-def followed(row: ScoreRow) -> float | None:
-    """Return 1 if the answer, or what is left of it, follows its instruction; None without a predicate or reduction."""
-    if row.get(NOT_REDUCED):
-        return None
-    share = row.get(FOLLOWED) if row.get(FOLLOWED_REDUCED) is None else row[FOLLOWED_REDUCED]
-    return None if share is None else float(share)
-
-
-def joint(row: ScoreRow) -> float | None:
-    """Return 1 if the answer passes the tests and follows its instruction; None where one of both is not known."""
-    first, second = passed(row), followed(row)
-    return None if first is None or second is None else first * second
+joint: Final = column("joint")
+"""Returns 1 if an answer about the implementation passes and follows; None where one of both is not known."""
 
 
 def followed_if_passed(row: ScoreRow) -> float | None:
     """Return 1 if an answer that passes follows its instruction; None if it does not pass."""
     # Among answers that pass, since judges are asked about no others.
-    return followed(row) if passed(row) == 1.0 else None
+    return joint(row) if passed(row) == 1.0 else None
 
 
 class ModelAnswers(NamedTuple):
@@ -98,7 +88,7 @@ class ModelAnswers(NamedTuple):
 def model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> Sequence[ModelAnswers]:
     """Return the results of all models, policies and profiles."""
     groups: dict[tuple[str, str, str, str], list[ScoreRow]] = {}
-    for row in results.iter_rows(named=True):
+    for row in with_joint(results).iter_rows(named=True):
         mode = row.get("instruction") or "shown"
         title = row["model_title"] + ("" if mode == "shown" else f", instruction {mode}")
         key = (title, row["policy"], row["profile"], row.get("prompt") or "")
@@ -126,11 +116,6 @@ def judged(row: ScoreRow) -> float | None:
     return float(row["judged"]) if passed(row) == 1.0 and row.get("judged") is not None else None
 
 
-def joint_judged(row: ScoreRow) -> float | None:
-    """Return 0 for an answer that does not pass, and the share of yes for one that does."""
-    return 0.0 if passed(row) == 0.0 else judged(row)
-
-
 def judged_tables(models: Sequence[ModelAnswers], profile: str, policy: str) -> Iterator[Table]:
     """Yield the table of models whose passing answers were all judged; none without such models."""
     rows, refused = [], dict[str, None]()
@@ -146,7 +131,7 @@ def judged_tables(models: Sequence[ModelAnswers], profile: str, policy: str) -> 
         rows.append(
             (
                 model.title, percent(icc.mean(passed)), percent(icc.mean(joint)),
-                _marked(percent(icc.mean(joint_judged)), mark), percent(icc.mean(followed_if_passed)),
+                _marked(percent(icc.mean(column(JOINT_JUDGED))), mark), percent(icc.mean(followed_if_passed)),
                 _marked(percent(icc.mean(judged)), mark), str(sum(judged(row) is not None for row in icc.rows)),
             )
         )  # fmt: skip
@@ -305,13 +290,13 @@ def _shows_sense(profile: str) -> bool:
 def _main_row(model: ModelAnswers, profile: str) -> dict[str, str]:
     """Return the cells of a model by head; ``paper`` has no column of ours about the sense of an answer."""
     icc, scc = model.task("icc"), model.task("scc")
-    both = [icc.mean(joint), scc.mean(followed)]
+    both = [icc.mean(joint), scc.mean(column("scale"))]
     known = [mean.value for mean in both if mean is not None]
     cells = {
         "Model": model.title, "FIM": model.fim, "ICC ES": percent(icc.mean(similarity)),
         "ICC Pass@1": percent(icc.mean(passed)), "ICC IF": percent(both[0]),
         "ICC IF of passed": percent(icc.mean(followed_if_passed)), "SCC ES": percent(scc.mean(similarity)),
-        "SCC extent and tests": percent(scc.mean(joint)), "SCC skill": _scale_skill(scc),
+        "SCC extent and tests": percent(scc.mean(column(SCALE_TESTED))), "SCC skill": _scale_skill(scc),
         "SCC IF": percent(both[1]), "SCC IF lenient": percent(scc.mean(followed_lenient)),
         # With one task alone the mean would be printed under the same heading as the paper's.
         "Average IF": f"{100 * sum(known) / 2:.1f}" if len(known) == 2 else NO_VALUE,
@@ -331,7 +316,7 @@ def _count(model: ModelAnswers, name: str) -> str:
 
 def _scale_skill(model: ModelAnswers) -> str:
     """Return the skill of answers about scale above ``blind-scale``, or the floor where it leaves no room."""
-    by_problem = model.by_problem(followed)
+    by_problem = model.by_problem(column("scale"))
     problems = [model.problems[name] for name in by_problem if not model.problems[name].runs_as_program]
     if not problems:
         return NO_VALUE
