@@ -43,7 +43,7 @@ demo: $(READY) ## run a small local model on 16 starter problems and write a rep
 	@printf '%s\n' '' 'Next: open $(DEMO_RUN)/report.html in a browser. Then, after `export PATH="$$PWD/.venv/bin:$$PATH"`:' \
 	  '  a model       caretbench run devbench -m openai/gpt-4o-mini' \
 	  '  your server   caretbench run devbench -m server/@http://127.0.0.1:8000' \
-	  '  a repository  caretbench run codevbench --project path/to/repository -m gguf/smollm2' \
+	  '  a repository  caretbench run codevbench --project path/to/repository -m gguf/smollm2 --limit 20' \
 	  '  outputs       caretbench score devbench --completions answers.jsonl'
 
 test-train: $(TRAIN_READY) ## a tiny model learns pairs by heart, and gives them back through GGUF and run

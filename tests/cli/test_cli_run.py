@@ -553,7 +553,8 @@ def test_a_project_is_built_and_run(models: Models, tmp_path: Path, monkeypatch:
     arguments = ["run", "codevbench", "--project", str(root), "-m", "openai/one", "--no-execute", "--no-html"]
     result = CliRunner().invoke(cli.app, [*arguments, "--limit", "2"])
     assert result.exit_code == 0, result.exception
-    assert (tmp_path / "tasks" / "codevbench-depot" / "problems.jsonl").is_file()
+    assert (tmp_path / "tasks" / "codevbench-depot-2" / "problems.jsonl").is_file()
+    assert len((tmp_path / "tasks" / "codevbench-depot-2" / "candidates.jsonl").read_text().splitlines()) <= 4
     assert len(models.opened) == 1
     for more, message in (("--data", "cannot be combined with --data"), ("", "makes no problems of a project")):
         wrong = ["run", "codevbench" if more else "devbench", "--project", str(root), "-m", "openai/one"]
@@ -562,7 +563,7 @@ def test_a_project_is_built_and_run(models: Models, tmp_path: Path, monkeypatch:
     with next(root.glob("**/*.py")).open("a") as stream:
         stream.write("\n# changed\n")
     changed = CliRunner().invoke(cli.app, [*arguments, "--limit", "2"])
-    assert "it changed since its problems were made in tasks/codevbench-depot; remove that folder" in str(
+    assert "it changed since its problems were made in tasks/codevbench-depot-2; remove that folder" in str(
         changed.exception
     )
 

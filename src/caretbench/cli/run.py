@@ -58,7 +58,7 @@ def run(
         str | None,
         problems_option(
             metavar="SOURCE",
-            help="Make the problems of this project first, in tasks/SUITE-NAME, and run on them in place of --data.",
+            help="Make the problems of this project first, in tasks/, of at most --limit places; run on them, not on --data.",
         ),
     ] = None,
     detect: Annotated[
@@ -97,7 +97,7 @@ def run(
     if project is not None:
         if source or options["data"] or target == "all":
             raise UsageError("--project needs the name of one suite; it cannot be combined with --data or a run file")
-        options["data"] = str(_build_project(target, project, quiet=as_json))
+        options["data"] = str(_build_project(target, project, options["limit"], quiet=as_json))
     config = (
         _config_from_file(source, model, judge_base_url, options, command_line)
         if source
@@ -193,8 +193,10 @@ def _run(config: RunConfig, source: Path | None, *, html: bool, as_json: bool) -
     exit_on_complaints(complaints)
 
 
-def _build_project(suite: str, project: str, *, quiet: bool) -> Path:
+def _build_project(suite: str, project: str, limit: int | None, *, quiet: bool) -> Path:
     """Return the folder with the problems of a project, which are built if they are not there.
+
+    A limit bounds the candidates, too: a gate of all took nine minutes before a newcomer's first two answers.
 
     Raises:
         UsageError: the suite makes no problems of a project.
@@ -209,10 +211,11 @@ def _build_project(suite: str, project: str, *, quiet: bool) -> Path:
     if not any(option.name == "setup" for option in load_builder(suite).options):
         raise UsageError(f"--project: {load_builder(suite).suite.title} makes no problems of a project and its tests")
     [name] = folder_names([parse_source(project)])
-    folder = Path("tasks") / f"{suite}-{name}"
+    folder = Path("tasks") / (f"{suite}-{name}-{limit}" if limit else f"{suite}-{name}")
+    values = {"setup": "auto", **({"max_candidates": limit} if limit else {})}
     with StepProgress(quiet=quiet) as steps:
         try:
-            result = build_problems(suite, [project], folder, progress=steps, setup="auto")
+            result = build_problems(suite, [project], folder, progress=steps, **values)
         except AnotherBuildError:
             raise DataError(
                 f"--project {project}: it changed since its problems were made in {folder}; remove that folder, or "
