@@ -58,7 +58,7 @@ def run(
         str | None,
         problems_option(
             metavar="SOURCE",
-            help="Make the problems of this project first, in tasks/, of at most --limit places; run on them, not on --data.",
+            help="Make problems of this project first, in tasks/, of at most --limit places; run on them, not on --data.",
         ),
     ] = None,
     detect: Annotated[
@@ -212,7 +212,7 @@ def _build_project(suite: str, project: str, limit: int | None, *, quiet: bool) 
         raise UsageError(f"--project: {load_builder(suite).suite.title} makes no problems of a project and its tests")
     [name] = folder_names([parse_source(project)])
     folder = Path("tasks") / (f"{suite}-{name}-{limit}" if limit else f"{suite}-{name}")
-    values = {"setup": "auto", **({"max_candidates": limit} if limit else {})}
+    values: dict[str, Any] = {"setup": "auto", **({"max_candidates": limit} if limit else {})}
     with StepProgress(quiet=quiet) as steps:
         try:
             result = build_problems(suite, [project], folder, progress=steps, **values)
