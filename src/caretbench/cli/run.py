@@ -58,7 +58,7 @@ def run(
         str | None,
         problems_option(
             metavar="SOURCE",
-            help="Make problems of this project first, in tasks/, of at most --limit places; run on them, not on --data.",
+            help="Make problems of this project first, in tasks/, of at most --limit places, and run on them.",
         ),
     ] = None,
     detect: Annotated[
