@@ -20,14 +20,13 @@ from caretbench.suites.c3bench.implementations.features import TreeParts, is_in
 from caretbench.syntax.parser import encode, parse, python_module, text_of
 
 _WORD = re.compile(r"\w+")
+_LINE_BEGIN = re.compile(r"(?<![^\n])[ \t]+\Z|\Z")
 _MAX_TEXT = 6000
 """Maximum number of characters of an answer that is reduced."""
 
 
 # Words of features that are not named by one; of others, the name is the word: `call:sum`, `updated_in_loop:ways`.
 _WORDS = {
-    "comprehension": ["for"], "list_comprehension": ["for"], "set_comprehension": ["for"],
-    "dict_comprehension": ["for"],
     "loop_depth": ["for", "while"], "picks_smallest": ["for", "while"], "sorts": ["sort", "sorted"],
     "lambda_tuple": ["lambda"], "yield_from": ["yield"], "return_at_end": ["return"], "early_return": ["return"],
     "branches_return": ["return"], "returns": ["return"], "membership": ["in"],
@@ -71,6 +70,8 @@ def _words_of(feature: str, prefix: str, text: str) -> Sequence[str]:
         called = set(re.findall(r"(?<![\w.])([^\W\d]\w*)\s*\(", text))
         return [one for one in called if re.search(rf"\b(?!{_NO_HEAD})\w+[\])>*]*\s+{one}\b", prefix + text)]
     last = feature.rpartition(":")[2]
+    if last.endswith("comprehension"):
+        return [feature.split(":")[1], last] if kind == "bound" else ["for"]
     if kind == "bound":
         return [feature.split(":")[1], last]
     return _WORDS.get(last) or _WORDS.get(kind) or re.findall(r"[^\W\d]\w*", last) or [last]
@@ -111,8 +112,7 @@ def reduced_text(
     if len(text) > _MAX_TEXT:
         return None
     # Lines are whole: an answer may begin behind the indentation of its first one.
-    line = prefix.rpartition("\n")[2]
-    line = "" if line.strip() else line
+    line = _LINE_BEGIN.findall(prefix)[0]
     program, text = _Program(prefix.removesuffix(line), suffix, language), line + text
     seen, place, more = {text}, 0, False
     # Loops that lost their step: 14 of the 19 s of CPU for Python's references of the starter set, since only a limit

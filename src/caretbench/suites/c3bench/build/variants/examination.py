@@ -99,8 +99,8 @@ def trial_faults(
     """
     plain = [_repeated(contexts[one.context], one.text, index, 0) for index, one in enumerate(variants)]
     first = results_of(executor, plain)
-    failed = {index: _fault(first[f"{index}/0"]) for index in range(len(variants))}
-    faults = {index: fault for index, fault in failed.items() if fault is not None}
+    indexes = range(len(variants))
+    faults = {index: fault for index in indexes if (fault := _fault(first[f"{index}/0"])) is not None}
     used = [contexts[name] for name in dict.fromkeys(one.context for one in variants)]
     watched, usual = _reference_effects(used, executor)
     further = []
