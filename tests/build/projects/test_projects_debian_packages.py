@@ -143,7 +143,7 @@ def test_packages_of_missing_libraries_are_unpacked_into_the_project(
         wanted.append(names)
         return (DebianArchive("http://a/g_1.deb", "g.deb", "0" * 64),) if names else ()
 
-    monkeypatch.setattr(debian_packages, "_libraries_archives", archives)
+    monkeypatch.setattr(debian_packages, "library_archives", archives)
     project = snapshot(tmp_path / "a", {"CMakeLists.txt": "enable_testing()\nFetchContent_Declare(googletest\n"})
     said = " ".join(f"{NO_FOLDER}{CLONED}{NOT_FOUND}".split())
     step = next_setup([SetupStep("", None, f"tests_fail: {said}")], project, ["cpp"])
@@ -160,7 +160,7 @@ def test_gems_that_ruby_lacks_come_from_debian(tmp_path: Path, monkeypatch: pyte
     asked: list[tuple[str, ...]] = []
     archive = DebianArchive("http://deb.example.org/ruby-tills_1_all.deb", "ruby-tills_1_all.deb", "0" * 64)
     monkeypatch.setattr(debian_packages, "available_packages", lambda: {"ruby-json", "ruby-small-tills", "ruby-tills"})
-    monkeypatch.setattr(debian_packages, "_libraries_archives", lambda names: asked.append(names) or (archive,))
+    monkeypatch.setattr(debian_packages, "library_archives", lambda names: asked.append(names) or (archive,))
     required = "require 'json'\nrequire 'small_tills'\nrequire \"tills/core\"\nrequire 'shop/cart'\nrequire 'gone'\n"
     files = {"lib/shop.rb": required, "lib/shop/cart.rb": "", "spec/shop_spec.rb": ""}
     command = setup_command(snapshot(tmp_path, files), ["ruby"])

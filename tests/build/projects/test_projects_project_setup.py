@@ -1,6 +1,7 @@
 """What a project's files tell about how it is tested and what it needs, and what is said where that is not there."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.projects.setup import command_detection, python_packages
+from caretbench.build.projects.setup import command_detection, go_and_rust, python_packages
 from caretbench.build.projects.setup.command_detection import detect_command, project_checks
+from caretbench.build.projects.setup.debian_packages import DebianArchive
 from caretbench.build.projects.setup.package_json import test_script as script_of
 from caretbench.build.projects.setup.project_setup import (
     SetupStep,
@@ -445,6 +447,37 @@ def test_a_module_of_a_newer_go_is_read_by_an_older_one_and_else_gets_its_go(tmp
     assert step.command.startswith("python3 -m pip install ")
     assert named in step.command, "modules are fetched by it"
     assert setup_command(snapshot(tmp_path / "old", {"go.mod": "module shop\n\ngo 1.18\n"}), ["go"]) is None
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="go is not installed")
+def test_modules_that_no_proxy_gives_come_from_debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("golang-github-me-till-dev", "golang-gopkg-yaml.v3-dev")
+    archive = DebianArchive("http://deb.example.org/a_1_all.deb", "a_1_all.deb", "0" * 64)
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(go_and_rust, "available_packages", lambda: {*names, "golang-go"})
+    monkeypatch.setattr(go_and_rust, "library_archives", lambda packages: asked.append(packages) or (archive,))
+    place = ".deps/debian/usr/share/gocode/src"
+    files = {
+        "go.mod": "module shop\n\ngo 1.21.0\n\nrequire github.com/me/till v1.2.3\n\n"
+                  "require (\n\tgopkg.in/yaml.v3 v3.0.1 // indirect\n\texample.org/none v1.0.0 // indirect\n)\n",
+        "a.go": 'package shop\n\nimport "github.com/me/till"\n\nvar Open = till.Open\n',
+        f"{place}/github.com/me/till/go.mod": 'module "github.com/me/till"\n\ngo 1.20.1\n\nrequire x.org/gone v1.0.0\n',
+        f"{place}/github.com/me/till/a.go": 'package till\n\nimport yaml "gopkg.in/yaml.v3"\n\nvar Open = yaml.Open\n',
+        f"{place}/gopkg.in/yaml.v3/go.mod": "module gopkg.in/yaml.v3\n\nrequire (\n\ty.org/gone v1.0.0\n)\n",
+        f"{place}/gopkg.in/yaml.v3/a.go": "package yaml\n\nvar Open = true\n",
+    }  # fmt: skip
+    fault = 'setup "go mod download": failed: go: github.com/me/till@v1.2.3: Get "https://proxy.golang.org/x": 502'
+    shop = snapshot(tmp_path, files)
+    step = next_setup([SetupStep("", setup_command(shop, ["go"]), fault)], shop, ["go"])
+    assert step is not None
+    assert step.name == "Debian's packages of modules"
+    assert asked == [names]
+    # What is unpacked is there already; module and packages then build without any network.
+    steps = str(step.command).split(" && ")
+    local = [part for part in steps if part.startswith(("{ go mod edit", "for one in $(find"))]
+    run = " && ".join((*local, "go mod edit -droprequire example.org/none", "go build ./..."))
+    closed = {**os.environ, "GOPROXY": "off", "GOFLAGS": "", "GOCACHE": str(tmp_path / "cache"), "GOTOOLCHAIN": "local"}
+    subprocess.run(["/bin/sh", "-c", run], cwd=tmp_path / "project", check=True, env=closed)
 
 
 def test_a_go_project_without_a_module_becomes_one(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def _archives(packages: Collection[str]) -> tuple[DebianArchive, ...]:
 
 
 @cache
-def _libraries_archives(packages: tuple[str, ...]) -> tuple[DebianArchive, ...]:
+def library_archives(packages: tuple[str, ...]) -> tuple[DebianArchive, ...]:
     """Return the archives of packages, and of those that they need and this machine lacks; empty if they are many."""
     simulated = ("-o", "Debug::NoLocking=true", "-qq", "--print-uris", "--no-install-recommends", "install")
     needed = _FILE_OF_PACKAGE.findall(_printed("apt-get", *simulated, *packages)) if packages else []
@@ -118,11 +118,11 @@ def libraries_command(faults: str, named: str | None) -> str | None:
         *(name for name in _fetched_packages(faults).values() if name),
         *_library_packages(faults).values(),
     ]
-    archives = _libraries_archives(tuple(dict.fromkeys(packages)))
+    archives = library_archives(tuple(dict.fromkeys(packages)))
     if not archives:
         return None
     copies = [f"mkdir -p {path} && cp -r {LIBRARIES}{row.sources}/. {path}" for path, row in sources.items()]
-    return " && ".join(part for part in (named, _unpacking(archives, LIBRARIES), *copies) if part)
+    return " && ".join(part for part in (named, unpacking_command(archives, LIBRARIES), *copies) if part)
 
 
 def with_libraries(snapshot: Snapshot, environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -139,7 +139,7 @@ def with_libraries(snapshot: Snapshot, environment: Mapping[str, str]) -> Mappin
     }  # fmt: skip
 
 
-def _unpacking(archives: Sequence[DebianArchive], folder: str) -> str:
+def unpacking_command(archives: Sequence[DebianArchive], folder: str) -> str:
     """Return the command that fetches archives, compares their hashes, and unpacks them into a folder, without root."""
     fetch = "import sys, urllib.request as r; [r.urlretrieve(u, u.rpartition(chr(47))[2]) for u in sys.argv[1:]]"
     sums = " ".join(f"'{one.sha256}  {one.url.rpartition('/')[2]}'" for one in archives)
@@ -157,7 +157,7 @@ def _unpacking(archives: Sequence[DebianArchive], folder: str) -> str:
 def jars_command(archives: Sequence[DebianArchive], folder: str) -> str:
     """Return the command that puts the jars of packages into a folder."""
     jars = f"find {LIBRARIES}/usr/share -name '*.jar' -type f -exec cp -t {folder} {{}} +"
-    return f"{_unpacking(archives, LIBRARIES)} && {jars} && rm -r {LIBRARIES}"
+    return f"{unpacking_command(archives, LIBRARIES)} && {jars} && rm -r {LIBRARIES}"
 
 
 _ABSENT_GEMS: Final = (
@@ -172,15 +172,13 @@ def gems_command(names: Collection[str], folder: str) -> str | None:
     """
     absent = _printed("ruby", "-e", _ABSENT_GEMS, *names).split() if names else []
     plain = (re.sub(r"[/_]", "-", part) for name in absent for part in (name, name.partition("/")[0]))
-    archives = _libraries_archives(
-        tuple({f"ruby-{one}": None for one in plain if f"ruby-{one}" in available_packages()})
-    )
+    archives = library_archives(tuple({f"ruby-{one}": None for one in plain if f"ruby-{one}" in available_packages()}))
     if not archives:
         return None
     places = ("lib/ruby/vendor_ruby", "lib/*/ruby/vendor_ruby/*", "share/rubygems-integration/all/gems/*/lib")
     listed = " ".join(f"{LIBRARIES}/usr/{place}" for place in places)
     copied = f'for one in {listed}; do [ ! -d "$one" ] || cp -r "$one/." {folder}; done'
-    return f"{{ ( {_unpacking(archives, LIBRARIES)} && mkdir -p {folder} && {copied} ); rm -rf {LIBRARIES}; }}"
+    return f"{{ ( {unpacking_command(archives, LIBRARIES)} && mkdir -p {folder} && {copied} ); rm -rf {LIBRARIES}; }}"
 
 
 @cache

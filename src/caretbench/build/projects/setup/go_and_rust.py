@@ -13,6 +13,12 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from caretbench.build.projects.setup.debian_packages import (
+    LIBRARIES,
+    available_packages,
+    library_archives,
+    unpacking_command,
+)
 from caretbench.build.projects.setup.project_tables import read_text, read_toml
 from caretbench.build.projects.toml_files import toml_text
 from caretbench.execution.workspaces.snapshot_store import Snapshot
@@ -39,6 +45,19 @@ _IMPORT: Final = re.compile(r'^\s*(?:import\s+)?(?:[\w.]+\s+)?"([\w.-]+\.[\w-]+/
 """Import of a package outside Go's own, whose first folder has a dot."""
 _GO_WITHOUT_MODULE: Final = "go 1.18"
 """Version for a project older than modules: with a later one loops mean something else."""
+_NO_MODULE: Final = re.compile(r'\bgo: \S+: Get "https?://')
+_REQUIRED: Final = re.compile(r"^\s*(?:require\s+)?([\w.-]+\.[\w-]+(?:/\S+)+)\s+v\d", re.MULTILINE)
+_MAJOR: Final = re.compile(r"v\d+")
+# Without their own requirements: kr/text names creack/pty, which no package of it that tests import needs.
+_REPLACED: Final = (
+    f"for one in $(find {LIBRARIES}/usr/share/gocode/src -name go.mod -not -path '*/testdata/*'); do "
+    'name=$(sed -nE \'s/^module +"?([^" ]+)"?.*/\\1/p\' $one); '
+    "major=$(printf %s \"$name\" | sed -nE 's#.*[/.](v[0-9]+)$#\\1#p'); "
+    "sed -i -E -e '/^(require|replace|exclude|retract|tool|godebug|ignore) \\(/,/^\\)/d' "
+    "-e '/^(require|replace|exclude|retract|toolchain|tool|godebug|ignore) /d' "
+    "-e 's/^(go 1\\.[0-9]+)[.r].*/\\1/' $one; "
+    'go mod edit -replace "$name=./$(dirname $one)" -require "$name@${major:-v0}.0.0" || exit 1; done'
+)
 _VENDOR: Final = "mkdir -p .cargo && cargo vendor .deps/vendor > .cargo/config.toml"
 _NO_CRATE: Final = re.compile(r"no matching package named|failed to (?:get|load source for) |missing_dependency")
 _RUST_IS_OLD: Final = re.compile(r"requires rustc (\d[\d.]*) or newer")
@@ -54,6 +73,24 @@ def go_command(snapshot: Snapshot) -> str | None:
     fetches = _REQUIRES.search(text) is not None and "vendor/modules.txt" not in snapshot.entries
     parts = ((_OLDER_GO_MOD, _NEWER_LINES.search(text)), (f"{_GO_MODULES} download", fetches))
     return " && ".join(part for part, needed in parts if needed) or None
+
+
+def debian_modules_command(fault: str, snapshot: Snapshot) -> str | None:
+    """Return the command that takes modules from Debian's packages, if a fault says that none can be fetched.
+
+    None if Debian has no package of what go.mod requires.
+    """
+    text = read_text(snapshot, "go.mod") if _NO_MODULE.search(fault) else None
+    names = {_debian_name(name): None for name in _REQUIRED.findall(text or "")}
+    archives = library_archives(tuple(name for name in names if name in available_packages()))
+    return f"{_OLDER_GO_MOD} && {unpacking_command(archives, LIBRARIES)} && {_REPLACED}" if archives else None
+
+
+def _debian_name(module: str) -> str:
+    """Return the name of Debian's package of a module: golang-github-google-go-cmp-dev."""
+    host, *parts = module.lower().replace("_", "-").split("/")
+    named = [part for part in parts if not _MAJOR.fullmatch(part)]
+    return "-".join(("golang", host.rpartition(".")[0], *named, "dev"))
 
 
 def newer_go_command(fault: str, named: str | None) -> str | None:

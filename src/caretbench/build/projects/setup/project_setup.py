@@ -229,7 +229,7 @@ def next_setup(
     if fails and "python" in languages:
         plain = python_packages.plain_install_command(snapshot, _python_runner(snapshot, checks))
         steps.append(SetupStep("without git addresses and lines that name no package", plain))
-    steps += _compiled_steps("; ".join(step.fault for step in tried), named, languages)
+    steps += _compiled_steps("; ".join(step.fault for step in tried), named, languages, snapshot)
     if fails:
         steps += [*_apart(_parts(snapshot, languages, checks)), _NO_SETUP]
     known = {step.command for step in tried}
@@ -255,8 +255,13 @@ def _npm_steps(fault: str, snapshot: Snapshot) -> Iterator[SetupStep]:
     yield SetupStep("all packages, those for style and releases too", every)
 
 
-def _compiled_steps(fault: str, named: str | None, languages: Collection[str]) -> Iterator[SetupStep]:
-    newer = go_and_rust.newer_go_command(fault, named) if "go" in languages else None
+def _compiled_steps(
+    fault: str, named: str | None, languages: Collection[str], snapshot: Snapshot
+) -> Iterator[SetupStep]:
+    modules = go_and_rust.debian_modules_command(fault, snapshot) if "go" in languages else None
+    if modules is not None:
+        yield SetupStep("Debian's packages of modules", modules)
+    newer = go_and_rust.newer_go_command(fault, modules or named) if "go" in languages else None
     if newer is not None:
         yield SetupStep("a newer Go", newer)
     vendored = go_and_rust.vendored_command(fault, named) if "rust" in languages else None
