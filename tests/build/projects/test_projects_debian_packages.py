@@ -155,6 +155,17 @@ def test_packages_of_missing_libraries_are_unpacked_into_the_project(
     assert check.check.environment["CMAKE_PREFIX_PATH"] == "/tmp/work/.deps/debian/usr"
 
 
+def test_archives_that_apt_keeps_are_fetched_like_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def printed(program: str, *words: str) -> str:
+        kept = "Dir::Cache::archives=/nonexistent" not in words and "install" in words
+        digest = f"SHA256:{'0' * 64}" if "download" in words else "MD5Sum:0"
+        return "" if kept else f"'http://deb.example.org/libtill-dev_1.deb' libtill-dev_1_all.deb 9 {digest}\n"
+
+    monkeypatch.setattr(debian_packages, "_printed", printed)
+    archives = debian_packages.library_archives(("libtill-dev",))
+    assert [one.file for one in archives] == ["libtill-dev_1_all.deb"]
+
+
 @pytest.mark.skipif(shutil.which("ruby") is None, reason="ruby is not installed")
 def test_gems_that_ruby_lacks_come_from_debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
