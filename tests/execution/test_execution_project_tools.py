@@ -75,13 +75,19 @@ def test_a_jdk_below_usr_needs_no_bind(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "mode", "used"), [("rustc", 0o755, True), ("go", 0o755, True), ("go", 0o700, False)]
-)
-def test_a_toolchain_of_a_user_is_bound_if_everybody_may_read_it(
-    program: str, mode: int, used: bool, monkeypatch: pytest.MonkeyPatch
+    ("program", "mode", "home", "namespaces", "used"),
+    [
+        ("rustc", 0o755, 0o755, False, True), ("go", 0o755, 0o755, False, True), ("go", 0o700, 0o755, True, False),
+        ("go", 0o755, 0o700, True, True), ("go", 0o755, 0o700, False, False),
+    ],
+)  # fmt: skip
+def test_a_toolchain_of_a_user_is_bound_if_programs_can_read_it(
+    program: str, mode: int, home: int, namespaces: bool, used: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project_tools._of_user.cache_clear()
+    monkeypatch.setattr(project_tools, "_runs_in_namespaces", lambda: namespaces)
     with open_folder() as folder:
+        folder.chmod(home)
         (folder / "own" / "bin").mkdir(parents=True)
         script = folder / "own" / "bin" / program
         script.write_text(f"#!/bin/sh\necho {folder}/own\n")

@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from caretbench.execution.sandbox.isolation_levels import SandboxUnavailable
+from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains.base_runtime import (
     binds_outside_usr,
     cached_tool_folder,
@@ -65,7 +67,7 @@ def _jdk() -> ProjectTool | None:
 def _of_user(program: str, *asks_root: str) -> ProjectTool | None:
     """Return a user's own toolchain (rustup, a newer Go) by the command that prints its folder.
 
-    None if there is none outside ``/usr``, or other users, as which programs run, may not read it.
+    None if there is none outside ``/usr``, or programs, which run as other users, cannot read it.
     """
     path = shutil.which(program)
     if path is None or Path(path).resolve().is_relative_to("/usr"):
@@ -73,9 +75,20 @@ def _of_user(program: str, *asks_root: str) -> ProjectTool | None:
     done = subprocess.run([path, *asks_root], capture_output=True, text=True, check=False)
     root = Path(done.stdout.strip())
     is_usable = not done.returncode and root.is_absolute() and (root / "bin").is_dir()
-    if not is_usable or not all(folder.stat().st_mode & stat.S_IXOTH for folder in (root, *root.parents)):
+    if not is_usable or not root.stat().st_mode & stat.S_IXOTH:
+        return None
+    # In namespaces the folder is bound, and root's closed home around it is not there.
+    if not all(folder.stat().st_mode & stat.S_IXOTH for folder in root.parents) and not _runs_in_namespaces():
         return None
     return ProjectTool(root, "bin", fingerprint(str(root), str((root / "bin").stat().st_mtime_ns)), {})
+
+
+@cache
+def _runs_in_namespaces() -> bool:
+    try:
+        return Sandbox().probe().level == "namespaces"
+    except SandboxUnavailable:
+        return False
 
 
 def _rust() -> ProjectTool | None:
