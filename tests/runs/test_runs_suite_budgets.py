@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import UsageError
+from caretbench.metrics.power import planned_problems
 from caretbench.models import ClientOptions, ModelRequest
 from caretbench.problem import Usage
 from caretbench.reports.overview import overview_of
@@ -104,8 +105,7 @@ def test_each_suite_gets_what_it_needs_for_the_same_difference(tmp_path: Path) -
     limits, difference = divided(plan, costs, 120, 1.0)
     assert difference is not None
     assert 90 < 2.0 * limits[0] + 0.5 * limits[1] <= 120
-    # (1.96 + 0.84)^2 x .30^2 / difference^2 problems without clusters
-    assert limits[0] == pytest.approx(7.85 * 0.09 / difference**2, abs=1)
+    assert limits[0] == planned_problems(difference, [1] * 72)
     assert divided(plan, costs, 1e6, 1.0) == ({0: 72, 1: limits_of(plan, 1)}, None)
     # Money bounds as time does.
     dear = {place: cost._replace(dollars=0.01) for place, cost in costs.items()}
