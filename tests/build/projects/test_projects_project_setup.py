@@ -529,7 +529,7 @@ harness = false
     assert step is not None
     assert step.command == f"{command} && mkdir -p .cargo && cargo vendor .deps/vendor > .cargo/config.toml"
     old = {"cargo test": "error: package `shop v0.1.0` cannot be built because it requires rustc 1.68 or newer, while"}
-    assert "a Rust older than 1.68: rustup's is used where" in with_setup_hint(
+    assert "a Rust older than 1.68: `rustup toolchain install stable`" in with_setup_hint(
         old, snapshot(tmp_path / "old", files), ["rust"], (), None
     )
     bare = {**files, "Cargo.toml": "[package]\nname = 'shop'\n[dev-dependencies]\nquick-check = '1'\n"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import lzma
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -173,6 +174,16 @@ def test_instructions_are_a_set_of_their_own_and_ask_for_extent_and_tests(editio
         blind = suite.baselines["blind-scale"](problem)
         assert blind is not None
         assert not suite.failed_predicates(problem, blind)
+
+
+def test_a_folder_may_be_called_like_instructions(edition: Path, cache: Path) -> None:
+    del cache
+    named = edition.parent / "my-instructions"
+    shutil.copytree(edition, named)
+    suite = load_suite("record")
+    blocks, asked = suite.load(str(named)), suite.load(f"{named}-instructions")
+    assert not any(problem.caret.instruction for problem in blocks.problems)
+    assert all(problem.caret.instruction for problem in asked.problems)
 
 
 def test_verification_runs_references_and_masks(edition: Path, cache: Path) -> None:

@@ -115,6 +115,11 @@ def edition_names() -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: [int(part) for part in re.findall(r"\d+", name)], reverse=True))
 
 
+def asks_instructions(source: str) -> bool:
+    """Return whether a source names the problems of an edition that have an instruction."""
+    return source.endswith(INSTRUCTED) and not edition_file(Path(source), TASKS_FILE).is_file()
+
+
 def edition_folder(source: str) -> Path:
     """Return the folder of an edition: a name of one that ships (``starter``: the newest), or a built folder.
 
@@ -122,6 +127,7 @@ def edition_folder(source: str) -> Path:
         DataError: there is no such edition.
     """
     names = edition_names()
+    source = source.removesuffix(INSTRUCTED) if asks_instructions(source) else source
     name = names[0] if source == "starter" and names else source
     if name in names:
         return Path(str(resources.files("caretbench.suites.record"))) / "editions" / name

@@ -15,7 +15,7 @@ from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.c3bench.measures import BLIND_SCALE, blind_answer, failed_predicates
-from caretbench.suites.record.edition import INSTRUCTED, edition_problems, read_edition
+from caretbench.suites.record.edition import asks_instructions, edition_problems, read_edition
 from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ class Record(Suite):
         With ``-instructions`` behind it: the blocks that an instruction asks for. Its projects are in the cache:
         ``caretbench pull record``. Those that are not here are named.
         """
-        instructed = source.endswith(INSTRUCTED)
-        edition = read_edition(source.removesuffix(INSTRUCTED)).of_kind(instructed=instructed)
+        edition = read_edition(source).of_kind(instructed=asks_instructions(source))
         problems, missing = edition_problems(edition, SnapshotStore())
         present = len(edition.tasks) - len(problems)
         coverage = (f"{edition.name}: {len(problems)} of {len(edition.tasks)} problems are here",) if present else ()

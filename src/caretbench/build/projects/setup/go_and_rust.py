@@ -139,8 +139,8 @@ def newer_rust_message(message: str) -> str:
     if needed is None:
         return ""
     return (
-        f"tests run with a Rust older than {needed[1]}: rustup's is used where other users may read it: "
-        f"`{_READABLE_RUST}`, then the same command"
+        f"tests run with a Rust older than {needed[1]}: `rustup toolchain install stable`, then the same command; "
+        f"without namespaces other users must be able to read it: `{_READABLE_RUST}`"
     )
 
 

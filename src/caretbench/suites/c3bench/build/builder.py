@@ -69,7 +69,7 @@ class CompletionGate(ResumableGate):
         if programs:
             gate = ProgramGate(
                 self.executor(), self.policy, self.request, _gate_faults, duplicates=lambda _problems: repeated,
-                trivial_answers=_trivial_answers,
+                trivial_answers=answers_to_refuse,
             )  # fmt: skip
             yield from self._reduced(programs, gate.decide(programs))
 
@@ -118,7 +118,7 @@ def passing_wrong_answers(problem: Problem, level: Level) -> dict[str, str]:
     return accepted_wrong_answers(caret.prefix, problem.reference, caret.suffix, specification, level)
 
 
-def _trivial_answers(problem: Problem) -> list[GateAnswer]:
+def answers_to_refuse(problem: Problem) -> list[GateAnswer]:
     """Return the answers that must fail the tests; in SCC also those that have the extent and are wrong."""
     wrong = passing_wrong_answers(problem, "strict")
     if (blind := blind_answer(problem)) is not None:

@@ -24,7 +24,7 @@ _TOKEN: Final = re.compile(rb"\w+|[^\w\s]")
 _LINE_TOKENS: Final = 4
 """Tokens of a line that says something: ``return x;`` and ``} else {`` are in every project."""
 _ALIKE: Final = 0.6
-"""Share of tokens or lines from which a function stems from an earlier one. From .7, 7 of 200 read ones still did."""
+"""Share of tokens or lines from which a function stems from an earlier one. From .7, 7 of 200 drawn ones still did."""
 _NAMED_SCOPES = CLASS_SCOPES | NAMED_FUNCTION_SCOPES
 
 

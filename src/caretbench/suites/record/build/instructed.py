@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.files import sha256_text
-from caretbench.problem import Problem
 from caretbench.projects.answer_requests import workspace_request
+from caretbench.suites.c3bench.build.builder import answers_to_refuse
 from caretbench.suites.c3bench.build.scale_middles import proposed_middles, rejects_wrong_answers
 from caretbench.suites.c3bench.build.sources import LANGUAGES
-from caretbench.suites.c3bench.measures import blind_answer
 from caretbench.suites.record.build.recipe import EditionRecipe
 from caretbench.suites.record.edition import EditionProject, RecordTask, block_hash, made_problem
 
 _END: Final = "~instructed"
+_REFERENCE: Final = "reference"
 _SPARE: Final = 2
 """So many times as many are tried as are taken: some bodies without sense pass the tests that reach them."""
 
@@ -31,7 +31,7 @@ def instructed_tasks(
 ) -> tuple[RecordTask, ...]:
     """Return rows with an instruction for a share of the tasks, one of each overlap group.
 
-    Each reference passes, and neither an empty answer nor one that has the asked extent alone does.
+    Each reference passes, and no wrong answer of C3-Bench's gate does: empty, a stub, the asked extent alone.
     """
     number = round(recipe.instructed * len(tasks)) if project.language in LANGUAGES else 0
     rows: dict[str, RecordTask] = {}
@@ -46,16 +46,15 @@ def instructed_tasks(
     requests = [
         workspace_request(problem, text).model_copy(update={"id": f"{kind}:{name}"})
         for name, problem in problems.items()
-        for kind, text in _answers(problem).items()
+        for kind, text in (
+            (_REFERENCE, problem.reference),
+            *((one.name, one.text) for one in answers_to_refuse(problem)),
+        )
     ]
     for result in engine.submit(requests):
         kind, _, name = result.id.partition(":")
-        decided[name] &= (result.status is Status.PASSED) == (kind == "reference")
+        decided[name] &= (result.status is Status.PASSED) == (kind == _REFERENCE)
     return tuple(row for row in rows.values() if decided[row.id])[:number]
-
-
-def _answers(problem: Problem) -> Mapping[str, str]:
-    return {"reference": problem.reference, "empty": "", "blind": blind_answer(problem) or ""}
 
 
 def _row(language: str, task: RecordTask, data: bytes) -> RecordTask | None:
