@@ -22,7 +22,7 @@ UNSUPPORTED = "attributes: [Errno 95] Operation not supported: b'/tmp/work/work'
         (UNSUPPORTED, NEW._replace(release="6.1.0-28-amd64"), "Linux 6.1.0-28-amd64 is too old"),
         (UNSUPPORTED, NEW._replace(config_options=frozenset()), "Linux 6.18.4 was built without CONFIG_TMPFS_XATTR"),
         (UNSUPPORTED, NEW._replace(config_options=None), "Linux 6.18.4: its memory file system keeps no"),
-        ("layers: [Errno 19] mount /tmp/work: No such device", NEW, "sudo modprobe overlay"),
+        ("layers: [Errno 19] mount /tmp/work: No such device", NEW, "modprobe overlay"),
         ("layers: [Errno 1] mount: refused", NEW._replace(release="5.4.0"), "Linux 5.4.0 is too old"),
         ("layers: [Errno 1] mount: refused", NEW, "security rules refuse an overlay in a user namespace (EPERM"),
         ("layers: [Errno 22] mount: Invalid argument", NEW, "over the cache's file system (EINVAL"),

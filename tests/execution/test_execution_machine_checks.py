@@ -63,7 +63,13 @@ def test_without_a_sandbox_the_first_fact_says_so_and_how_to_get_it(machine: pyt
     first = machine_checks.machine_checks()[0]
     assert not first.ok
     assert "bubblewrap" in first.detail
-    assert first.fix == "sudo apt-get install --yes --no-install-recommends bubblewrap"
+    install = "apt-get install --yes --no-install-recommends bubblewrap"
+    # A container's root has no sudo, and needs none.
+    for user, fix in ((0, install), (1000, f"su -c '{install}'")):
+        machine.setattr(os, "geteuid", lambda user=user: user)
+        assert machine_checks.machine_checks()[0].fix == fix
+    machine.setattr(shutil, "which", lambda name, **_: "/usr/bin/sudo" if name == "sudo" else None)
+    assert machine_checks.machine_checks()[0].fix == f"sudo {install}"
 
 
 def test_projects_that_are_copied_are_no_fault_and_those_that_do_not_run_are(machine: pytest.MonkeyPatch) -> None:
@@ -77,7 +83,7 @@ def test_projects_that_are_copied_are_no_fault_and_those_that_do_not_run_are(mac
     machine.setattr(WorkspaceRunner, "probe", copying)
     assert row("workspaces").ok
     assert "copied" in row("workspaces").detail
-    assert row("workspaces").detail.endswith("sudo modprobe overlay")
+    assert row("workspaces").detail.endswith("modprobe overlay")
     machine.setattr(WorkspaceRunner, "probe", unavailable)
     assert not row("workspaces").ok
     assert row("workspaces").detail.endswith("the disk is full")

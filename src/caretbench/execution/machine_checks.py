@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from caretbench.errors import MachineError
 from caretbench.execution.bundles import bundle_building, bundle_store
-from caretbench.execution.bundles.ecosystem import apt_line
+from caretbench.execution.bundles.ecosystem import apt_line, as_root
 from caretbench.execution.bundles.pip import find_pip, find_uv
 from caretbench.execution.execution_types import FrozenModel, Isolation
 from caretbench.execution.sandbox.invocation import NO_OVERLAY
@@ -248,7 +248,7 @@ def _of_attributes(number: int, message: str, kernel: KernelFacts) -> str:
 def _of_layers(number: int, message: str, kernel: KernelFacts) -> str:
     # A module is loaded at its first use by root, which never comes inside a user namespace.
     if number == errno.ENODEV or "overlay" not in kernel.filesystems:
-        return f"Linux {kernel.release} has no overlay file system loaded; sudo modprobe overlay"
+        return f"Linux {kernel.release} has no overlay file system loaded; {as_root('modprobe overlay')}"
     if number == errno.EPERM and kernel.version < OVERLAY_SINCE:
         return (
             f"Linux {kernel.release} is too old: it mounts no overlay in user namespaces; "

@@ -124,6 +124,7 @@ class ScriptRunner(Row):
 
     options: str = ""
     options_before_version: Mapping[int, str] = {}
+    options_with_package: Mapping[str, str] = {}
     bail: str = ""
     dropped: tuple[str, ...] = ()
     report: str = ""

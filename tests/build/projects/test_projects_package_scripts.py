@@ -49,6 +49,20 @@ def test_only_a_runner_with_a_cache_is_prepared(tmp_path: Path) -> None:
     assert plain.prepare == ""
 
 
+def test_ts_jest_compiles_files_alone_where_that_replaces_no_settings(tmp_path: Path) -> None:
+    needed = {"scripts": {"test": "jest"}, "devDependencies": {"jest": "^29.0.0", "ts-jest": "^29.0.0"}}
+    option = """ --globals='{"ts-jest":{"isolatedModules":true,"diagnostics":false}}' """
+    cases = (
+        (needed, {"jest.config.js": "module.exports = { preset: 'ts-jest' }"}, 2),
+        (needed, {"jest.config.js": "module.exports = { globals: { DEBUG: false } }"}, 0),
+        ({**needed, "jest": {"globals": {"DEBUG": False}}}, {}, 0),
+    )
+    for n, (package, files, count) in enumerate(cases):
+        script = script_of(snapshot(tmp_path / str(n), {"package.json": json.dumps(package), **files}))
+        assert script is not None
+        assert (script.line + script.prepare).count(option) == count
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_the_cache_is_filled_once_and_nothing_else_is_left_behind(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     store = engine.workspace_runner.store

@@ -534,3 +534,48 @@ harness = false
     )
     bare = {**files, "Cargo.toml": "[package]\nname = 'shop'\n[dev-dependencies]\nquick-check = '1'\n"}
     assert setup_command(snapshot(tmp_path / "bare", bare), ["rust"]) is None
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
+def test_crates_that_no_index_has_come_from_debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("librust-ryu-dev", "librust-serde-json-dev", "librust-serde-json+raw-value-dev")
+    archive = DebianArchive("http://deb.example.org/a_1_all.deb", "a_1_all.deb", "0" * 64)
+    asked: list[tuple[tuple[str, ...], int]] = []
+    monkeypatch.setattr(go_and_rust, "available_packages", lambda: {*names, "cargo"})
+    monkeypatch.setattr(go_and_rust, "library_archives", lambda *asks: asked.append(asks) or (archive,))
+    place = ".deps/debian/usr/share/cargo/registry"
+    manifest = """[package]
+name = "shop"
+version = "0.1.0"
+[dependencies]
+ryu = "3.1"
+[dev-dependencies]
+criterion = "0.5"
+json = { package = "serde_json", version = "1.0.133", features = ["raw_value"] }
+[[bench]]
+name = "speed"
+harness = false
+"""
+    files = {"Cargo.toml": manifest, "Cargo.lock": "", "src/lib.rs": "", "tests/a.rs": "use json::it;\n",
+             "benches/speed.rs": "use criterion::it;\n"}  # fmt: skip
+    for name, version, further in (("ryu", "1.0.2", ""), ("serde_json", "1.0.87", "[features]\nraw_value = []\n")):
+        written = f'[package]\nname = "{name}"\nversion = "{version}"\n{further}'
+        files |= {f"{place}/{name}/Cargo.toml": written, f"{place}/{name}/src/lib.rs": ""}
+        files[f"{place}/{name}/.cargo-checksum.json"] = json.dumps({"package": "0" * 64, "files": {}})
+    shop = snapshot(tmp_path, files)
+    fault = "setup 'cargo vendor': failed: error: failed to get `ryu` as a dependency of package `shop v0.1.0`"
+    named = setup_command(shop, ["rust"])
+    vendored = next_setup([SetupStep("", named, fault)], shop, ["rust"])
+    assert vendored is not None
+    step = next_setup([SetupStep("", named, fault), vendored._replace(fault=fault)], shop, ["rust"])
+    assert step is not None
+    assert step.name == "Debian's packages of crates"
+    assert [sorted(packages) for packages, _ in asked][-1] == sorted(names)
+    # What is unpacked is there already: cargo then finds Debian's versions, whatever Cargo.toml requires.
+    local = [part for part in str(step.command).split(" && ") if ".deps" not in part or "crates-io" in part]
+    local = [part for part in local if part.startswith(("printf %s", "mkdir -p .cargo", "rm -f", "cargo "))]
+    subprocess.run(["/bin/sh", "-c", " && ".join(local)], cwd=tmp_path / "project", check=True)
+    locked = tomllib.loads((tmp_path / "project/Cargo.lock").read_text())["package"]
+    assert {(one["name"], one["version"]) for one in locked} == {
+        ("ryu", "1.0.2"), ("serde_json", "1.0.87"), ("shop", "0.1.0"),
+    }  # fmt: skip

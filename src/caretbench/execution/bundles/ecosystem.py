@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -274,4 +275,11 @@ def debian_files(name: str) -> list[Path]:
 
 def apt_line(packages: Iterable[str]) -> str:
     """Return the line a person runs to install packages (Debian and Ubuntu)."""
-    return f"sudo apt-get install --yes --no-install-recommends {' '.join(packages)}"
+    return as_root(f"apt-get install --yes --no-install-recommends {' '.join(packages)}")
+
+
+def as_root(command: str) -> str:
+    """Return a command as this user types it: as it is for root, a container's for example, else by sudo or su."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        return command
+    return f"sudo {command}" if shutil.which("sudo") else f"su -c {shlex.quote(command)}"

@@ -99,13 +99,13 @@ def _archives(packages: Collection[str]) -> tuple[DebianArchive, ...]:
 
 
 @cache
-def library_archives(packages: tuple[str, ...]) -> tuple[DebianArchive, ...]:
-    """Return the archives of packages, and of those that they need and this machine lacks; empty if they are many."""
+def library_archives(packages: tuple[str, ...], maximum: int = _MAX_ARCHIVES) -> tuple[DebianArchive, ...]:
+    """Return the archives of packages, and of those that they need and this machine lacks; empty above the maximum."""
     # apt names no address of an archive that it keeps: googletest's was in its cache, and none was taken.
     simulated = ("-o", "Debug::NoLocking=true", "-o", "Dir::Cache::archives=/nonexistent", "-qq", "--print-uris")
     printed = _printed("apt-get", *simulated, "--no-install-recommends", "install", *packages) if packages else ""
     needed = _FILE_OF_PACKAGE.findall(printed)
-    return _archives(needed) if len(needed) <= _MAX_ARCHIVES else ()
+    return _archives(needed) if len(needed) <= maximum else ()
 
 
 def libraries_command(faults: str, named: str | None) -> str | None:

@@ -59,6 +59,16 @@ _REPLACED: Final = (
     'go mod edit -replace "$name=./$(dirname $one)" -require "$name@${major:-v0}.0.0" || exit 1; done'
 )
 _VENDOR: Final = "mkdir -p .cargo && cargo vendor .deps/vendor > .cargo/config.toml"
+_REGISTRY: Final = (
+    '[source.crates-io]\nreplace-with = "debian"\n'
+    f'[source.debian]\ndirectory = "{LIBRARIES}/usr/share/cargo/registry"\n'
+)
+_DIRECTORY_SOURCE: Final = (
+    f"mkdir -p .cargo && printf %s {shlex.quote(_REGISTRY)} > .cargo/config.toml && rm -f Cargo.lock "
+    "&& cargo generate-lockfile --offline"
+)
+_MAX_CRATES: Final = 200
+"""version-sync needs 86 archives of 4 MB together; criterion, for benchmarks alone, 267."""
 _NO_CRATE: Final = re.compile(r"no matching package named|failed to (?:get|load source for) |missing_dependency")
 _RUST_IS_OLD: Final = re.compile(r"requires rustc (\d[\d.]*) or newer")
 _READABLE_RUST: Final = "cp -r $(rustc --print sysroot) /opt/rust && export PATH=/opt/rust/bin:$PATH"
@@ -133,6 +143,41 @@ def vendored_command(fault: str, named: str | None) -> str | None:
     return " && ".join(part for part in (named, _VENDOR) if part) if _NO_CRATE.search(fault) else None
 
 
+def debian_crates_command(fault: str, snapshot: Snapshot) -> str | None:
+    """Return the command that takes crates from Debian's packages, if a fault says that none can be fetched.
+
+    Their versions are Debian's, whatever Cargo.toml requires. None if Debian has no package of a crate that it needs.
+    """
+    manifest = _needed_manifest(snapshot) if _NO_CRATE.search(fault) else None
+    names: dict[str, None] = {}
+    for _, table in _tables(manifest or {}):
+        for name, value in table.items():
+            one = value if isinstance(value, dict) else {}
+            if "path" in one:
+                continue
+            package = f"librust-{_debian_crate(one.get('package', name))}"
+            # A package of its own for a feature with further crates; proptest's lacks those of its default.
+            parts = ("default", *one.get("features", ()))
+            names |= {f"{package}-dev": None} | {
+                feature: None
+                for part in parts
+                if (feature := f"{package}+{_debian_crate(part)}-dev") in available_packages()
+            }
+            table[name] = {
+                **{key: one[key] for key in one if key not in ("git", "branch", "rev", "tag")},
+                "version": "*",
+            }
+    if manifest is None or not available_packages().issuperset(names):
+        return None
+    archives = library_archives(tuple(names), _MAX_CRATES)
+    written = f"printf %s {shlex.quote(toml_text(manifest))} > Cargo.toml"
+    return f"{written} && {unpacking_command(archives, LIBRARIES)} && {_DIRECTORY_SOURCE}" if archives else None
+
+
+def _debian_crate(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
 def newer_rust_message(message: str) -> str:
     """Return what a crate needs that refuses the Rust that programs see here; "" for another fault."""
     needed = _RUST_IS_OLD.search(message)
@@ -145,27 +190,37 @@ def newer_rust_message(message: str) -> str:
 
 
 def _reduced(snapshot: Snapshot) -> str | None:
+    needed = _needed_manifest(snapshot)
+    before, after = toml_text(read_toml(snapshot, "Cargo.toml")), toml_text(needed or {})
+    return after if needed is not None and after != before else None
+
+
+def _tables(manifest: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the tables of crates of a manifest, with their kinds."""
+    for place in (manifest, *manifest.get("target", {}).values()):
+        yield from ((kind, place[kind]) for kind in _DEPENDENCIES if kind in place)
+
+
+def _needed_manifest(snapshot: Snapshot) -> dict[str, Any] | None:
+    """Return Cargo.toml without crates that tests do not need; None if it is of no single package."""
     manifest = dict[str, Any](read_toml(snapshot, "Cargo.toml"))
     if "package" not in manifest or "workspace" in manifest:
         return None
-    before = toml_text(manifest)
-    places = [manifest, *manifest.get("target", {}).values()]
-    for table in (place.get("dev-dependencies", {}) for place in places):
-        for name in _unused(table, snapshot):
+    for kind, table in _tables(manifest):
+        for name in _unused(table, snapshot) if kind == "dev-dependencies" else ():
             del table[name]
     features: dict[str, list[str]] = manifest.get("features", {})
     # serde?/std is of serde only where another feature asks for it.
     enabled = {_crate(one) for one in _enabled(features) if "?/" not in one}
     dropped: set[str] = set()
-    for table in (place.get(kind, {}) for place in places for kind in _DEPENDENCIES):
+    for _, table in _tables(manifest):
         dropped |= _drop_optional(table, enabled)
     for feature, parts in features.items():
         features[feature] = [one for one in parts if one in features or _crate(one) not in dropped]
     # rustc warns of a cfg whose feature nobody declares, and some crates deny warnings.
     if dropped:
         manifest["features"] = {**{name: [] for name in sorted(dropped)}, **features}
-    after = toml_text(manifest)
-    return after if after != before else None
+    return manifest
 
 
 def _unused(table: Mapping[str, Any], snapshot: Snapshot) -> list[str]:

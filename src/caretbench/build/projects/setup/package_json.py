@@ -69,10 +69,11 @@ def runner_command(part: str, required_versions: Mapping[str, str], *, report: b
     version = _version(required_versions.get(name, ""))
     before = sorted(runner.options_before_version.items())
     options = next((text for below, text in before if version < below), runner.options)
+    added = (text for package, text in runner.options_with_package.items() if package in required_versions)
     for pattern in runner.dropped:
         part = re.sub(rf"(?<=\s){pattern}(?=\s|$)\s*", "", part).rstrip()
     report = report and bool(runner.report)
-    text = " ".join(filter(None, (options, runner.bail, runner.cache, runner.report if report else "")))
+    text = " ".join(filter(None, (options, *added, runner.bail, runner.cache, runner.report if report else "")))
     cache = runner.cache.partition("=")[2] or None
     return RunnerCommand(add_runner_options(name, part, text), runner.report_file if report else None, cache)
 
@@ -128,8 +129,20 @@ def test_script(snapshot: Snapshot) -> PackageScript | None:
 
     Where it runs a script of each package of a workspace, those scripts stand in its place, each in its folder.
     """
-    members = {posixpath.dirname(path): _read_package(snapshot, path) for path in _members(snapshot)}
-    return _script(read_package_json(snapshot), "test", members)
+    members = {posixpath.dirname(path): _with_own_globals(path, snapshot) for path in _members(snapshot)}
+    return _script(_with_own_globals(PACKAGE_JSON, snapshot), "test", members)
+
+
+def _with_own_globals(path: str, snapshot: Snapshot) -> Mapping[str, object]:
+    """Return ``package.json`` without ts-jest where jest has globals, which those of our command would replace."""
+    package = _read_package(snapshot, path) if path in snapshot.entries else {}
+    settings = f"{posixpath.dirname(path)}/jest.config.".lstrip("/")
+    jest = package.get("jest")
+    has_globals = isinstance(jest, dict) and "globals" in jest
+    if has_globals or any(b"globals" in snapshot.read(one) for one in snapshot.entries if one.startswith(settings)):
+        kept = {name: version for name, version in listed_texts(package, "devDependencies") if name != "ts-jest"}
+        return {**package, "devDependencies": kept}
+    return package
 
 
 def _script(

@@ -267,6 +267,9 @@ def _compiled_steps(
     vendored = go_and_rust.vendored_command(fault, named) if "rust" in languages else None
     if vendored is not None:
         yield SetupStep("the crates that are left", vendored)
+    crates = go_and_rust.debian_crates_command(fault, snapshot) if "rust" in languages else None
+    if crates is not None:
+        yield SetupStep("Debian's packages of crates", crates)
     libraries = libraries_command(fault, named) if "cpp" in languages else None
     if libraries is not None:
         yield SetupStep("Debian's packages of libraries", libraries)
