@@ -21,6 +21,7 @@ from caretbench.execution.dispatcher import open_executor
 from caretbench.files import read_rows
 from caretbench.people.releases.record_editions import edition_difference, export_edition
 from caretbench.progress import Progress
+from caretbench.suites.record.build.builder import locked_packages
 from caretbench.suites.record.build.recipe import read_recipe
 from caretbench.suites.record.build.selection import is_answer, is_sensible
 from caretbench.suites.record.edition import RecordTask, numbers, numbers_text
@@ -229,9 +230,9 @@ def test_editions_differ_by_rows_and_are_exported(edition: Path, tmp_path: Path,
     lines = (edition / "tasks.jsonl").read_text().splitlines(keepends=True)
     later = tmp_path / "later"
     later.mkdir()
-    for name in ("recipe.toml", "locks.jsonl"):
-        (later / name).write_bytes((edition / name).read_bytes())
-    (later / "projects.jsonl.xz").write_bytes(lzma.compress((edition / "projects.jsonl").read_bytes()))
+    (later / "recipe.toml").write_bytes((edition / "recipe.toml").read_bytes())
+    for name in ("projects.jsonl", "locks.jsonl"):
+        (later / f"{name}.xz").write_bytes(lzma.compress((edition / name).read_bytes()))
     (later / "tasks.jsonl").write_text("".join(lines[1:]))
     found = edition_difference(str(edition), str(later))
     assert (len(found.removed), found.same, found.added) == (1, len(lines) - 1, ())
@@ -265,3 +266,26 @@ def test_ranges_of_numbers() -> None:
 def test_answers_of_brackets_and_one_name_are_trivial() -> None:
     texts = ("return s;\n}", "(dot);", "return 'NULL'", "] ] != -1", "i += 1", "f(a, b)")
     assert [text for text in texts if is_answer(text)] == ["i += 1", "f(a, b)"]
+
+
+def test_a_lock_of_other_projects_hides_no_packed_one(tmp_path: Path) -> None:
+    digest = "0" * 64
+    entries = "".join(
+        ENTRY.format(name=name, digest=digest).replace("[[projects.checks]]", 'packages = ["six"]\n[[projects.checks]]')
+        for name in ("shop", "till")
+    )
+    (tmp_path / "recipe.toml").write_text('edition = "2026.1"\ncanary = "none"\n' + entries)
+    row = (
+        '{{"project": "{}", "index": "pypi", "name": "six", "version": "{}", "file": "six", "sha256": "'
+        + digest
+        + '"}}\n'
+    )
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "locks.jsonl").write_text(row.format("till", "1.17"))
+    packed = row.format("till", "1.15") + row.format("shop", "1.16")
+    (tmp_path / "locks.jsonl.xz").write_bytes(lzma.compress(packed.encode()))
+    locks = locked_packages(read_recipe(tmp_path / "recipe.toml"), (tmp_path / "out", tmp_path))
+    assert {name: [one.version for one in packages] for name, packages in locks.items()} == {
+        "shop": ["1.16"],
+        "till": ["1.17"],
+    }

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from caretbench.errors import DataError
-from caretbench.files import write_atomically, write_rows
+from caretbench.files import read_rows, write_atomically, write_rows
 from caretbench.people.releases.difference import SetDifference
 from caretbench.people.releases.release_files import CHECKSUMS_FILE, CROISSANT_FILE, croissant_of, file_hashes
 from caretbench.suites.record.build.figures import edition_tables
-from caretbench.suites.record.build.recipe import EditionRecipe, read_recipe
+from caretbench.suites.record.build.recipe import EditionRecipe, LockedPackage, read_recipe
 from caretbench.suites.record.edition import (
     LOCKS_FILE,
     PROJECTS_FILE,
@@ -21,6 +21,7 @@ from caretbench.suites.record.edition import (
     TASKS_FILE,
     Edition,
     RecordTask,
+    edition_file,
     edition_folder,
     read_edition,
 )
@@ -94,7 +95,7 @@ def export_edition(source: str, output: Path) -> tuple[str, ...]:
     (output / "data").mkdir(parents=True)
     write_rows(output / "data" / TASKS_FILE, edition.tasks)
     write_rows(output / "data" / PROJECTS_FILE, edition.projects.values())
-    shutil.copyfile(edition.folder / LOCKS_FILE, output / "data" / LOCKS_FILE)
+    write_rows(output / "data" / LOCKS_FILE, read_rows(edition_file(edition.folder, LOCKS_FILE), LockedPackage))
     shutil.copyfile(edition.folder / RECIPE_FILE, output / RECIPE_FILE)
     tables = edition_tables(edition)
     write_atomically(output / _CARD, "\n".join(_card(edition, recipe, tables)) + "\n")

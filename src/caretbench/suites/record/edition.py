@@ -1,8 +1,8 @@
 """Editions of the record: rows of problems without the projects' texts, and the problems made of them.
 
 The folder of an edition has ``recipe.toml``, ``locks.jsonl`` (archives of packages), ``projects.jsonl`` and
-``tasks.jsonl``; in the package the last two end with ``.xz``. The projects themselves are in the cache, laid out from
-their archives by ``caretbench pull record``.
+``tasks.jsonl``; in the package all but the recipe end with ``.xz``. The projects themselves are in the cache, laid
+out from their archives by ``caretbench pull record``.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ from caretbench.suites.record.edition import (
     TASKS_FILE,
     EditionProject,
     RecordTask,
+    edition_file,
     read_edition,
     record_cache,
 )
@@ -68,17 +69,18 @@ class BuiltProject(NamedTuple):
 
 
 def locked_packages(recipe: EditionRecipe, folders: Sequence[Path]) -> dict[str, tuple[LockedPackage, ...]]:
-    """Return the packages of each project, from the first lock that has all of a project's requirements.
-
-    Those without one are resolved.
+    """Return the packages of each project, from the first lock that has any for it; the others are resolved.
 
     Raises:
         DataError: a lock is malformed, or requirements cannot be resolved.
     """
     locks: dict[str, list[LockedPackage]] = {}
     for folder in folders:
-        if (folder / LOCKS_FILE).is_file() and not locks:
-            for row in read_rows(folder / LOCKS_FILE, LockedPackage):
+        path = edition_file(folder, LOCKS_FILE)
+        rows = list(read_rows(path, LockedPackage)) if path.is_file() else []
+        known = {*locks}
+        for row in rows:
+            if row.project not in known:
                 locks.setdefault(row.project, []).append(row)
     return {
         one.name: tuple(locks.get(one.name, ())) or resolve(one.name, one.language, one.packages)
