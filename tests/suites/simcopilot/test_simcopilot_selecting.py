@@ -19,6 +19,7 @@ from caretbench.execution.sandbox.program_sandbox import display_server
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import TestsCheck
+from caretbench.progress import Progress
 from caretbench.projects.answer_requests import check_request, file_splice, get_tests_check
 from caretbench.projects.runner_options import runs_pytest, with_selected_tests
 from caretbench.projects.settings import CheckSettings
@@ -385,9 +386,17 @@ def test_slow_tests_check_only_what_faster_ones_do_not_reach(engine: WorkspaceEx
     package = '{"scripts": {"test": "node --test"}}'
     files = {"list.js": LIST, "list.test.js": TIMED, "package.json": package}
     root = project(tmp_path / "timed", files, with_pytest=False)
-    steps: list[str] = []
+    steps: dict[str, str] = {}
     builder = TaskBuilder(engine, validate=False)
-    builder.progress = lambda step, _added, _total: steps.append(step)
+
+    class Steps(Progress):
+        """Steps, with the first detail of each."""
+
+        def __call__(self, step: str, added: int, total: int | None, detail: str = "") -> None:
+            del added, total
+            steps.setdefault(step, detail)
+
+    builder.progress = Steps()
     options = SimCopilotOptions(sampling=TaskSampling(modes=("infill",), limit=None))
     built = builder.build(root, TaskFolder(tmp_path / "tasks"), options)
     kinds = set()
@@ -398,6 +407,7 @@ def test_slow_tests_check_only_what_faster_ones_do_not_reach(engine: WorkspaceEx
     assert kinds == {(False, ("test::waits",), 5), (True, (), 6)}
     assert "seconds of a run of the tests (mostly test::waits)" in steps
     assert "slow tests, excluded where faster ones reach the same lines" in steps
+    assert steps["tests as they are"].startswith("node --test")
     [fast] = {check_request(get_tests_check(one), built.manifest.snapshot, identity="x").model_dump_json()
               for one in built.candidates if get_tests_check(one).minimum_tests == 5}  # fmt: skip
     [result] = engine.submit([WorkspaceRequest.model_validate_json(fast)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -38,15 +38,28 @@ from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, WorkspaceExecutor
 from caretbench.file_locks import temporary_folder
+from caretbench.progress import Progress
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.project import StoredProject
+from caretbench.projects.runner_options import SEARCH_PATH
 from caretbench.projects.settings import CheckSettings, ProjectSettings
+from caretbench.redaction import redact
+
+_SHOWN_COMMAND: Final = 72
+"""Characters of a command in a line of progress."""
 
 
 def added_command(snapshot: Snapshot, folder: str) -> str:
     """Return the command that runs only the tests of a folder, for a project without tests of its own."""
     runs_pytest = is_importable(snapshot, "pytest")
     return f"python3 -m pytest -q {folder}" if runs_pytest else f"python3 -m unittest discover -f -s {folder}"
+
+
+def shown_command(command: str) -> str:
+    """Return the beginning of a command for a line of progress, without its passwords."""
+    # An `npm install` of a foreign project takes minutes; "setup: 0 of 1" did not say what went on.
+    words = " ".join(redact(command).split())
+    return words if len(words) <= _SHOWN_COMMAND else f"{words[: _SHOWN_COMMAND - 1]}…"
 
 
 def added_tests_fault(folder: str, command: Sequence[str], has_package: bool, tests: Collection[str]) -> str:
@@ -139,7 +152,7 @@ class ProjectPreparation:
     options: ProjectOptions
     settings: ProjectSettings
     mined: frozenset[str]
-    progress: Callable[[str, int, int | None], None]
+    progress: Progress
     repair: SetupRepair | None = None
     may_lack_tests: bool = False
     added_tests: str = ""
@@ -218,7 +231,7 @@ class ProjectPreparation:
         raise errors[0]
 
     def _set_up(self, project: StoredProject, command: str, *, creates_files: bool) -> StoredProject:
-        self.progress("setup", 0, 1)
+        self.progress("setup", 0, 1, shown_command(command))
         inputs = (project.snapshot.id, command, self._bundle or "")
 
         def run() -> Snapshot:
@@ -291,7 +304,8 @@ class ProjectPreparation:
     ) -> ReferenceRuns:
         """Return the results of checks on the unchanged project."""
         title = "tests as they are"
-        self.progress(title, 0, len(checks))
+        commands = "; ".join(" ".join(one.check.command).removeprefix(f"/bin/sh -c {SEARCH_PATH}") for one in checks)
+        self.progress(title, 0, len(checks), shown_command(commands))
         runs = run_checks(
             self.tests_engine or StoringEngine(self.engine, self.steps),
             snapshot,

@@ -57,6 +57,7 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import get_policy
 from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
+from caretbench.progress import Progress
 from caretbench.projects.answer_requests import check_key, check_request, file_splice, get_tests_check
 from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
@@ -68,7 +69,6 @@ _RUNS: Final = 4
 """Runs of the tests that the gate takes for a candidate: with empty answers, a throw and mutants up to a killed one."""
 _SCRIPTS: Final = ("javascript", "typescript")
 """Languages of test files that runners take one by one."""
-Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass
@@ -83,7 +83,7 @@ class TaskBuilder:
     validate: bool = True
     unstated: Mapping[str, str] = field(default_factory=dict)
     """Values of settings that the project itself does not state."""
-    progress: Progress = lambda _step, _added, _total: None
+    progress: Progress = field(default_factory=Progress)
     repair: SetupRepair | None = None
     """Finds a recipe for a project that cannot be set up, or whose tests do not pass."""
     added_tests: str = ""
@@ -282,7 +282,7 @@ class TaskBuilder:
         self._later = LaterRuns(StoringEngine(self.engine, self._steps))
         early = self._pass(replace(preparation, tests_engine=self._later), project, analysed, folder, name)
         self._later = None
-        silent = replace(preparation, progress=lambda _step, _added, _total: None)
+        silent = replace(preparation, progress=Progress())
         runs = silent.prepared(project, RecipeStore(folder.path)).runs
         if runs.confirms(early[0].prepared.runs):
             # By the keys of the first pass, whose limits are those of one run: what the later runs saw counts.
