@@ -20,7 +20,8 @@ from caretbench.build.validation.workspace_gate import (
     trial_answers,
     verdict_of_result,
 )
-from caretbench.execution.execution_types import Isolation, Status
+from caretbench.execution.execution_types import Isolation, Limits, Status
+from caretbench.execution.workspaces.workspace_request import WORKSPACE_LIMITS
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.extraction.policies import get_policy
 from caretbench.files import read_rows
@@ -51,12 +52,14 @@ class Engine:
         self.decide = decide
         self.base = base
         self.asked: list[str] = []
+        self.limits: list[Limits] = []
 
     def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
         for request in requests:
             [content] = [text for path, text in request.patch.items() if not path.startswith(".caretbench")] or [None]
             text = content.decode() if isinstance(content, bytes) else ""
             self.asked.append(text)
+            self.limits.append(request.limits)
             status = self.decide(text) if text else self.base
             yield WorkspaceResult(id=request.id, status=status, isolation=ISOLATION, cpu_s=0.5)
 
@@ -169,6 +172,19 @@ def test_a_project_whose_tests_fail_says_so_for_every_problem_and_is_run_once() 
     assert {row.reasons[0].partition(":")[0] for row in rows} == {"tests_fail"}
     assert {row.verdict for row in rows} == {"invalid"}
     assert len(engine.asked) == 3
+
+
+def test_wrong_answers_are_bounded_by_the_deciding_tests_where_these_are_quicker_than_all() -> None:
+    engine = Engine(checked)
+    whole = gate(engine)
+    slow = WORKSPACE_LIMITS.model_copy(update={"cpu_s": 60.0})
+    project = WorkspaceRequest(id="project", snapshot="s", command=CHECK.command, limits=slow)
+    whole.known_checks = lambda _request: ProjectCheck(project, cpu_s=12.0, wall_s=12.0)
+    quick = slow.model_copy(update={"cpu_s": 10.0})
+    request = whole.request
+    whole.request = lambda one, text: request(one, text).model_copy(update={"limits": quick})  # type: ignore[method-assign]
+    assert [row.verdict for row in whole.decide([problem()])] == ["valid"]
+    assert {limits.cpu_s for limits in engine.limits} == {10.0}
 
 
 def test_objections_that_cost_nothing_come_first() -> None:
