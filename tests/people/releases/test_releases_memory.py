@@ -82,3 +82,16 @@ def test_fewer_than_ten_projects_on_a_side_decide_nothing() -> None:
 
 def test_hidden_words_are_those_that_the_prompt_does_not_show() -> None:
     assert hidden_words(made_problem(0, 0, renamed=False)) == {"return", "hidden_p0n0", "other_p0n0"}
+
+
+def test_projects_whose_prompts_show_all_words_are_not_counted() -> None:
+    shown = "\n".join(made_problem(project, n, renamed=False).reference for project in range(24) for n in range(8))
+    listed = [
+        one._replace(
+            problem=one.problem.model_copy(update={"shown": Caret(language="python", prefix=shown, suffix="")})
+        )
+        for one in answers(1)["neither"]
+    ]
+    verdicts = {row.probe: row.verdict for row in memory_rows({"neither": listed}, CUTOFF, seed=1)}
+    assert verdicts["recall"] == "cannot be decided: 0 and 0 projects, 10 a side are needed"
+    assert verdicts["dates"] == "no memory shown"

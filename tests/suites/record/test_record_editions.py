@@ -22,7 +22,7 @@ from caretbench.files import read_rows
 from caretbench.people.releases.record_editions import edition_difference, export_edition
 from caretbench.progress import Progress
 from caretbench.suites.record.build.builder import locked_packages
-from caretbench.suites.record.build.recipe import read_recipe
+from caretbench.suites.record.build.recipe import read_recipe, resolve
 from caretbench.suites.record.build.selection import is_answer, is_sensible
 from caretbench.suites.record.edition import RecordTask, numbers, numbers_text
 from tests.support.project_files import open_folder
@@ -289,3 +289,19 @@ def test_a_lock_of_other_projects_hides_no_packed_one(tmp_path: Path) -> None:
         "shop": ["1.16"],
         "till": ["1.17"],
     }
+
+
+def test_a_version_that_the_index_does_not_have_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    npm = tmp_path / "npm"
+    lines = (
+        "npm error code ETARGET",
+        "npm error notarget No matching version found for has-typed-arrays@1.0.0.",
+        "npm error A complete log of this run can be found in: /root/.npm/_logs/1-debug-0.log",
+    )
+    npm.write_text("#!/bin/sh\n" + "".join(f"echo '{line}' >&2\n" for line in lines) + "exit 1\n")
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(DataError) as caught:
+        resolve("traverse", "javascript", ["has-typed-arrays@1.0.0"])
+    assert "No matching version found for has-typed-arrays@1.0.0" in str(caught.value)
+    assert "_logs" not in str(caught.value)

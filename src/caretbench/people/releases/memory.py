@@ -123,7 +123,8 @@ def memory_rows(answers: Mapping[str, Sequence[ProbedAnswer]], cutoff: str, *, s
         dated = [one for one in probed if one.date]
         for name, probe in probes.items():
             used = _used(dated, name)
-            sides = _projects(used, cutoff)
+            # A prompt may show all that its own and another problem hide: "12 and 12 projects, 10 a side are needed".
+            sides = _projects([one for one, _ in _excess_recall(used)] if name == "recall" else used, cutoff)
             enough = sides[0] >= MIN_PROJECTS and (name == "names" or sides[1] >= MIN_PROJECTS)
             difference = probe(used, cutoff, seed) if enough else None
             row = MemoryRow(

@@ -471,13 +471,18 @@ def missing_packages(message: str) -> tuple[str, ...]:
     return tuple(sorted(match[1].split(", "))) if match else ()
 
 
+def npm_errors(output: str) -> list[str]:
+    """Return the lines of npm's errors that tell the cause; the last is the place of a log, which does not."""
+    said = [_TAG.sub("", match[1].strip()) for match in map(_ERROR.match, output.splitlines()) if match]
+    return list(dict.fromkeys(line for line in said if not _NOISE.fullmatch(line)))
+
+
 def npm_failure(output: str, snapshot: Snapshot) -> str:
     """Return npm's message in the output of a set-up, with a remedy if a package is missing; "" if npm printed none.
 
     A package that the index lacks may be one that no test needs, so the remedy installs the others.
     """
-    said = [_TAG.sub("", match[1].strip()) for match in map(_ERROR.match, output.splitlines()) if match]
-    told = list(dict.fromkeys(line for line in said if not _NOISE.fullmatch(line)))
+    told = npm_errors(output)
     if not told:
         return ""
     text = " / ".join(told[:_MAX_LINES])

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
+from caretbench.build.projects.setup.package_json import npm_errors
 from caretbench.build.sources.fetching.unpacking import unpack_archive
 from caretbench.build.sources.licences import is_permissive
 from caretbench.download import PinnedFile, download_file, is_complete
@@ -269,8 +270,8 @@ def _run(command: Sequence[object], folder: Path | None = None) -> str:
     words = [str(word) for word in command]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()] or [f"status {done.returncode}"]
-        raise DataError(f"{Path(words[0]).name}: {redact(said[-1])[:300]}")
+        said = " ".join(npm_errors(done.stderr) or done.stderr.split()) or f"status {done.returncode}"
+        raise DataError(f"{Path(words[0]).name}: {redact(said)[:300]}")
     return done.stdout
 
 
