@@ -202,7 +202,7 @@ def _built(
         values = _codev_options(recipe, entry, previous, options)
         steps = FolderProgress(progress, entry.name)
         load_builder("codevbench").build(BuildJob([str(root)], folder.path, values, steps))
-        done = _rows_of(recipe, entry, project, folder, root, options["jobs"])
+        done = _rows_of(recipe, entry, project, folder, root, options["jobs"], steps)
     # No sandbox can be built: all other projects would fail the same way.
     except MachineError:
         raise
@@ -235,6 +235,7 @@ def _rows_of(
     folder: TaskFolder,
     root: Path,
     jobs: int | None,
+    progress: Progress,
 ) -> BuiltProject:
     """Return a project with the rows of its chosen problems, and of their siblings with changed names."""
     stored = laid_out_project(root)
@@ -252,6 +253,8 @@ def _rows_of(
         return BuiltProject(project)
     engine = BoundedExecutor(jobs, workspace_runner=WorkspaceRunner(), check=lambda: None)
     try:
+        # humanize's took two minutes, in which the last line said "candidates: 40 of 40".
+        progress("siblings with changed names, and instructions", 0, None)
         renamed = entry.language in LANGUAGES
         siblings = renamed_siblings(recipe, entry, project, rows.tasks, root, engine) if renamed else Siblings()
         asks = "instructions" in recipe.kinds
