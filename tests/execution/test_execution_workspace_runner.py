@@ -433,6 +433,16 @@ def test_a_report_is_not_believed_against_the_exit_status(workspace_runner: Work
     assert seen == ["runtime_error", "passed", "failed", "failed", "incomplete", "incomplete", "runtime_error"]
 
 
+def test_tests_that_ran_fail_whatever_packages_the_skipped_ones_lack(
+    workspace_runner: WorkspaceRunner, project: Snapshot
+) -> None:
+    seen = [
+        script(workspace_runner, project, f"echo 'cannot load such file -- haml' >&2; echo '{said}'; exit 1").status
+        for said in ("9 runs, 9 assertions, 1 failures, 0 errors", "0 examples, 0 failures, 1 error outside", "")
+    ]
+    assert seen == [Status.FAILED, Status.UNRESOLVED_IMPORT, Status.UNRESOLVED_IMPORT]
+
+
 @pytest.mark.parametrize(
     ("text", "status"),
     [

@@ -194,6 +194,17 @@ def test_groups_that_overlap_are_drawn_from_in_turn() -> None:
         assert {groups[int(name)] for name in names} == {0, 1, 2, 3}
 
 
+def test_the_longest_blocks_go_where_else_nearly_all_overlap() -> None:
+    loop = "    for one in prices:\n        if one > {n}:\n            total += one\n        else:\n            total = {n}\n"
+    body = "".join(loop.format(n=n) for n in range(1, 8))
+    few = {"a.py": f"def add(prices, total):\n{body}    return total\n"}
+    found = tasks(few)
+    assert len({one.overlap_group for one in found}) >= 6
+    assert {one.label("block") for one in found}.isdisjoint({"function_body"})
+    short = {"a.py": f"def add(prices, total):\n{loop.format(n=1)}    return total\n"}
+    assert "function_body" in {one.label("block") for one in tasks(short)}
+
+
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1, max_size=60), st.integers())
 def test_every_cell_is_filled(rows: list[tuple[str, str]], seed: int) -> None:

@@ -21,6 +21,8 @@ from caretbench.syntax.analysis import FileAnalysis, ProjectAnalysis
 from caretbench.syntax.blocks import Block
 from caretbench.syntax.names.references import Reference
 
+_MIN_GROUPS: Final = 6
+_MIN_CANDIDATES: Final = 24
 Cell = tuple[str, str, str]
 Group = tuple[str, int]
 """File, and number of an overlap group."""
@@ -292,7 +294,7 @@ class ProjectMiner:
             for candidate in mined.candidates.get(path, ())
             if candidate.mode in sampling.modes
         }
-        groups = overlap_groups([(one.path, *one.span) for one in by_name.values()])
+        by_name, groups = _enough_groups(by_name)
         pool = [
             SampledCandidate(name, one.path, tuple(self._cells(one)), group)
             for (name, one), group in zip(by_name.items(), groups, strict=True)
@@ -350,3 +352,20 @@ class ProjectMiner:
             provenance=origin.provenance,
             block_hash=block_hash(reference),
         )
+
+
+def _enough_groups(by_name: Mapping[str, Candidate]) -> tuple[dict[str, Candidate], list[int]]:
+    """Return candidates and the numbers of their overlap groups; without the longest ones where else groups are few.
+
+    Below six groups nothing can be decided: a crate of four functions gave 40 tasks in four groups.
+    """
+    longest = sorted(by_name, key=lambda name: by_name[name].span.start - by_name[name].span.end)
+    left = dict(by_name)
+    while True:
+        groups = overlap_groups([(one.path, *one.span) for one in left.values()])
+        if len({*groups}) >= _MIN_GROUPS or len(left) <= _MIN_CANDIDATES:
+            return left, groups
+        # A tenth at a time: one function can have thousands.
+        gone = {*longest[: max(1, len(longest) // 10)]}
+        longest = [name for name in longest if name not in gone]
+        left = {name: one for name, one in left.items() if name not in gone}

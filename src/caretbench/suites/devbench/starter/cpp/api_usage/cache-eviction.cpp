@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -70,10 +71,11 @@ struct TemporaryFolder {
     }
 };
 
-static void write(const fs::path& file, std::size_t bytes, int minutesAgo) {
+/// Writes a file that is newer than those before it; a program may not be allowed to set times.
+static void write(const fs::path& file, std::size_t bytes) {
     fs::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << std::string(bytes, 'x');
-    fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::minutes(minutesAgo));
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
 }
 
 int main() {
@@ -83,10 +85,10 @@ int main() {
     assert(cache.entries().empty());
     assert(cache.shrink(0) == 0);
 
-    write(folder / "9" / "b.png", 300, 5);
-    write(folder / "a.png", 100, 30);
-    write(folder / "9" / "deep" / "c.png", 0, 90);
-    write(folder / "d.png", 50, 1);
+    write(folder / "9" / "deep" / "c.png", 0);
+    write(folder / "a.png", 100);
+    write(folder / "9" / "b.png", 300);
+    write(folder / "d.png", 50);
 
     const auto files = cache.entries();
     assert(files.size() == 4);
