@@ -195,7 +195,8 @@ def test_groups_that_overlap_are_drawn_from_in_turn() -> None:
 
 
 def test_the_longest_blocks_go_where_else_nearly_all_overlap() -> None:
-    loop = "    for one in prices:\n        if one > {n}:\n            total += one\n        else:\n            total = {n}\n"
+    lines = ("for one in prices:", "    if one > {n}:", "        total += one", "    else:", "        total = {n}", "")
+    loop = "\n    ".join(("", *lines))[1:].rstrip(" ")
     body = "".join(loop.format(n=n) for n in range(1, 8))
     few = {"a.py": f"def add(prices, total):\n{body}    return total\n"}
     found = tasks(few)
