@@ -22,8 +22,8 @@ from caretbench.problem import Provenance
 from caretbench.progress import Progress
 from caretbench.projects.project import place_fault
 from caretbench.projects.settings import project_rules
+from caretbench.suites.c3bench.build.build import scale_problem
 from caretbench.suites.c3bench.build.checked_functions import SourceText
-from caretbench.suites.c3bench.build.problem_building import scale_problem
 from caretbench.suites.c3bench.build.scale_middles import ScaleMiddle, proposed_middles
 from caretbench.suites.c3bench.build.sources import LANGUAGES as INSTRUCTED
 from caretbench.suites.c3bench.implementations.rewrite import EquivalentContext, equivalent_contexts

@@ -6,9 +6,9 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.problem import InlineSplice, Problem, Provenance
-from caretbench.suites.c3bench.build.build_folder import ImplementationContext
+from caretbench.suites.c3bench.build.build import implementation_problems, scale_problem
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction, SourceText, function_of_row
-from caretbench.suites.c3bench.build.problem_building import implementation_problems, scale_problem
+from caretbench.suites.c3bench.build.variants.code_context import function_context
 from caretbench.suites.c3bench.implementations.rewrite import equivalent_contexts
 from caretbench.suites.c3bench.measures import JUDGED, failed_predicates
 from tests.support.scale_instructions import scale_middles, stated_specification
@@ -32,7 +32,7 @@ def problems() -> list[Problem]:
     return [
         one
         for context in equivalent_contexts(TEXT, "largest")[:1]
-        for one in implementation_problems(ImplementationContext(FUNCTION, *context[:2], "node", context.equivalents))
+        for one in implementation_problems(function_context(FUNCTION, *context, "node"))
     ]
 
 
@@ -53,7 +53,7 @@ def test_the_wording_of_an_instruction_depends_on_the_problem_and_never_changes(
     seen: dict[str, set[str]] = {name: set() for name in wordings}
     for number in range(40):
         function = FUNCTION._replace(id=f"ours/{number}")
-        middle = ImplementationContext(function, context.start, context.end, "node", context.equivalents)
+        middle = function_context(function, *context, "node")
         found = implementation_problems(middle)
         assert found == implementation_problems(middle)
         for one in found:

@@ -193,7 +193,9 @@ def _reduction(problem: Problem, rule: FeatureRule, text: str) -> Reduction:
 
     def faults(left: str) -> list[str]:
         features = found_features(caret.prefix, left, caret.suffix, caret.language)
-        return rule.faults(whole.left_with(features)) if whole and features else ["the completed file does not parse"]
+        if whole is None or features is None:
+            return ["the completed file does not parse"]
+        return rule.faults(whole, features)
 
     def holds(left: str) -> bool:
         return not faults(left)

@@ -28,8 +28,7 @@ from caretbench.suites.c3bench.measures import (
     measured_raw,
     reduction,
 )
-from caretbench.suites.c3bench.tables.printed_table import printed_table
-from caretbench.suites.c3bench.tables.result_tables import headline_results, result_tables
+from caretbench.suites.c3bench.tables.result_tables import headline_results, printed_table, result_tables
 from caretbench.suites.suite_types import Headline, Measurement, ProblemSet, Reduction, Stratification, Table
 
 if TYPE_CHECKING:

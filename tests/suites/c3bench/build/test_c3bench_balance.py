@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.suites.c3bench.build.balance import balanced_choice
+from caretbench.suites.c3bench.build.scale_middles import balanced_choice
 
 ITEMS = [f"{kind}{number}" for kind, count in (("a", 40), ("b", 7), ("c", 2)) for number in range(count)]
 

@@ -9,11 +9,11 @@ from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.extraction.policies import get_policy
 from caretbench.problem import CriterionCheck, PredicateCheck, Problem, Provenance
 from caretbench.suites import load_suite
-from caretbench.suites.c3bench.build.build_folder import ImplementationContext
+from caretbench.suites.c3bench.build.build import implementation_problems, scale_problem
 from caretbench.suites.c3bench.build.builder import CompletionGate, passing_wrong_answers, repeated_sources
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction, SourceText
-from caretbench.suites.c3bench.build.problem_building import implementation_problems, scale_problem
 from caretbench.suites.c3bench.build.scale_middles import scale_candidates
+from caretbench.suites.c3bench.build.variants.code_context import function_context
 from caretbench.suites.c3bench.implementations.rewrite import equivalent_contexts
 from caretbench.suites.c3bench.measures import FEATURES_PREDICATE
 from caretbench.suites.validity import Validity
@@ -136,12 +136,14 @@ def test_programs_and_the_reference_s_predicate_decide_about_implementations() -
     suite = load_suite("c3bench")
     function = CheckedFunction("ours/total", "total", FUNCTION_TEXT, TEST, OURS)
     [context, *_] = equivalent_contexts(FUNCTION_TEXT, "total")
-    middle = ImplementationContext(function, context.start, context.end, "node", context.equivalents)
+    middle = function_context(function, *context, "node")
     good = implementation_problems(middle)[0]
     rule = PredicateCheck(name=FEATURES_PREDICATE, arguments={"requires": ["try"], "forbids": []}, counts=False)
     unruly = good.model_copy(update={"id": "unruly", "checks": (good.checks[0], rule)})
     wrong = CheckedFunction("ours/wrong", "total", FUNCTION_TEXT, TEST.replace("== 6", "== 7"), OURS)
-    failing = implementation_problems(middle._replace(function=wrong))[0].model_copy(update={"cluster": good.cluster})
+    failing = implementation_problems(function_context(wrong, *context, "node"))[0].model_copy(
+        update={"cluster": good.cluster}
+    )
     block = next(one for one in scale_middles(TEXT, "python") if one.type == "block")
     twin = good.model_copy(update={"id": "twin", "cluster": "twin"})
     problems = [good, unruly, failing, twin, scale_problem(SourceText("scale", "python", TEXT, OURS), block)]

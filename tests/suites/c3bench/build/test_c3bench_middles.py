@@ -9,10 +9,10 @@ from functools import cache
 import pytest
 
 from caretbench.problem import Provenance
-from caretbench.suites.c3bench.build.build_folder import ImplementationContext
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction, SourceText
 from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE, LINES, implementation_middles
 from caretbench.suites.c3bench.build.scale_middles import chosen_middles, rejects_wrong_answers, scale_candidates
+from caretbench.suites.c3bench.build.variants.code_context import CodeContext
 from caretbench.suites.c3bench.implementations.rewrite import equivalent_contexts
 
 OURS = Provenance(source="written for this test")
@@ -54,18 +54,18 @@ def contexts_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_middles_do_not_overlap_and_are_units() -> None:
     found, rejects = implementation_middles(FUNCTION, 1.0, 3, 0)
     assert 2 <= len(found) <= 3
-    spans = sorted((one.start, one.end) for one in found)
+    spans = sorted(one.span for one in found)
     assert all(first[1] <= second[0] for first, second in itertools.pairwise(spans))
     for one in found:
-        assert one.code.reference == TEXT[one.start : one.end]
-        assert one.code.source(one.code.reference) == TEXT
-        assert one.extraction == "node" or 3 <= one.code.reference.count("\n") <= 5
+        assert one.reference == TEXT[slice(*one.span)]
+        assert one.source(one.reference) == TEXT
+        assert one.extraction == "node" or 3 <= one.reference.count("\n") <= 5
     assert {one.reason for one in rejects} <= {"long", "no_unit", "not_needed"}
 
 
 def test_the_share_of_the_text_is_a_limit() -> None:
     found, rejects = implementation_middles(FUNCTION, 0.3, 3, 0)
-    assert all((one.end - one.start) <= 0.3 * (len(TEXT) - one.end + one.start) for one in found)
+    assert all(len(one.reference) <= 0.3 * (len(TEXT) - len(one.reference)) for one in found)
     [long] = [one for one in rejects if one.reason == "long"]
     assert long.count >= 1
     assert implementation_middles(FUNCTION, 0.01, 3, 0)[0] == []
@@ -84,7 +84,7 @@ def test_a_middle_of_exactly_the_share_is_used_and_a_longer_one_is_not() -> None
     function = FUNCTION._replace(text=text)
 
     def spans(share: float, shorter: CheckedFunction = function) -> set[tuple[int, int]]:
-        return {(each.start, each.end) for each in implementation_middles(shorter, share, 99, 0)[0]}
+        return {each.span for each in implementation_middles(shorter, share, 99, 0)[0]}
 
     assert (one.start, one.end) in spans(0.0625)
     cut = function._replace(text=text[:-2] + "\n")
@@ -108,14 +108,14 @@ def test_a_middle_of_scale_of_exactly_the_share_is_used_and_a_longer_one_is_not(
 
 
 def test_the_first_middle_has_the_preferred_unit_and_the_most_implementations() -> None:
-    by_unit: dict[str, ImplementationContext] = {}
+    by_unit: dict[str, CodeContext] = {}
     for seed in range(30):
         [chosen] = implementation_middles(FUNCTION, 99.0, 1, seed)[0]
         assert by_unit.setdefault(chosen.extraction, chosen) == chosen
         assert implementation_middles(FUNCTION, 99.0, 99, seed)[0][0] == chosen
     assert set(by_unit) == {"node", "lines"}
     runs = [one for one in CACHED_CONTEXTS(TEXT, "table") if TEXT.count("\n", one.start, one.end) in LINES]
-    assert len(by_unit["lines"].equivalents) == max(len(one.equivalents) for one in runs) == 2
+    assert len(by_unit["lines"].others) == max(len(one.equivalents) for one in runs) == 2
 
 
 def test_three_of_ten_functions_prefer_a_run_of_lines() -> None:

@@ -82,12 +82,12 @@ def test_reduced_answers_do_not_follow_by_lines_without_an_effect() -> None:
     for key, measured in reduce_answers(answers, request, executor.submit):
         rule, whole = rules[key]
         body = textwrap.dedent(measured.details["left"]).rstrip("\n")
-        assert rule.holds(whole.left_with(found_in(body))) is key.startswith("+"), f"{key}\n{body}"
+        assert rule.holds(whole, found_in(body)) is key.startswith("+"), f"{key}\n{body}"
 
 
 def shortened(text: str, rule: FeatureRule, whole: FoundFeatures) -> Reduction:
     def holds(shorter: str) -> bool:
-        return rule.holds(whole.left_with(found_in(textwrap.dedent(shorter).rstrip("\n"))))
+        return rule.holds(whole, found_in(textwrap.dedent(shorter).rstrip("\n")))
 
     words = PredicateWords(rule.requires, "def f(a):\n", text)
     left = yield from reduced_text("def f(a):\n", text, "", "python", words, holds)

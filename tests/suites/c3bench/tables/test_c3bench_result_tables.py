@@ -6,8 +6,13 @@ import polars as pl
 import pytest
 
 from caretbench.problem import Caret, InlineSplice, PredicateCheck, Problem, ProgramCheck, Provenance
-from caretbench.suites.c3bench.tables.printed_table import printed_rows, printed_table, wrong_averages
-from caretbench.suites.c3bench.tables.result_tables import headline_results, result_tables
+from caretbench.suites.c3bench.tables.result_tables import (
+    headline_results,
+    printed_rows,
+    printed_table,
+    result_tables,
+    wrong_averages,
+)
 
 PREDICATE = PredicateCheck(name="features", counts=False)
 

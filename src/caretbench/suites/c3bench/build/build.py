@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
@@ -20,28 +20,132 @@ from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.execution.execution_types import Executor
 from caretbench.files import DataError, sha256_text
 from caretbench.grouping import grouped
-from caretbench.problem import Problem
+from caretbench.problem import Caret, InlineSplice, Label, PredicateCheck, Problem
 from caretbench.progress import Progress
-from caretbench.suites.c3bench.build.balance import balanced_choice
-from caretbench.suites.c3bench.build.build_folder import (
-    BuildMaterial,
-    C3BuildOptions,
-    C3Folder,
-    C3Manifest,
-    ImplementationContext,
-    Reject,
-)
+from caretbench.suites.c3bench.build.build_folder import BuildMaterial, C3BuildOptions, C3Folder, C3Manifest, Reject
+from caretbench.suites.c3bench.build.checked_functions import SourceText
 from caretbench.suites.c3bench.build.implementation_contexts import examined_contexts, implementation_middles
-from caretbench.suites.c3bench.build.problem_building import implementation_problems, scale_problem, variant_problems
-from caretbench.suites.c3bench.build.scale_middles import chosen_middles, scale_candidates
+from caretbench.suites.c3bench.build.scale_middles import ScaleMiddle, balanced_choice, chosen_middles, scale_candidates
 from caretbench.suites.c3bench.build.sources import read_sources
-from caretbench.suites.c3bench.build.variants.code_context import CodeContext, ExaminedVariant
+from caretbench.suites.c3bench.build.variants.code_context import CodeContext, ExaminedVariant, Variant, read_variants
 from caretbench.suites.c3bench.build.variants.examination import examine, verdict_counts
 from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, GENERATOR_ROLE, generate_variants
-from caretbench.suites.c3bench.build.variants.written_variants import read_variants
+from caretbench.suites.c3bench.implementations.features import FeatureRule
+from caretbench.suites.c3bench.measures import FEATURES_PREDICATE, JUDGED, OTHER_VARIANT, SCALE_PREDICATE, SUITE
+from caretbench.suites.c3bench.scale.scale_types import scale_instruction
 from caretbench.suites.suite_types import BuildResult
 from caretbench.suites.validity import Validity
 from caretbench.versions import versions
+
+TextT = TypeVar("TextT")
+
+
+def implementation_problems(code: CodeContext) -> list[Problem]:
+    """Return a problem for each implementation of a context; all show the same text under different instructions."""
+    problems = []
+    for number, one in enumerate(code.others):
+        other = code.others[(number + 1) % len(code.others)]
+        instruction = _chosen(one.instructions, f"icc/{code.id}/{one.rewrite}")
+        labels: dict[str, Label] = {"category": one.category, "rewrite": one.rewrite}
+        other_text = "" if other is one else other.text
+        problems.append(_problem(code, one.rewrite, instruction, one.text, one.rule, labels, other_text))
+    return problems
+
+
+def _features_check(rule: FeatureRule) -> PredicateCheck:
+    arguments = {"requires": list(rule.requires), "forbids": list(rule.forbids)}
+    return PredicateCheck(name=FEATURES_PREDICATE, arguments=arguments, counts=False, reduce=True)
+
+
+def scale_problem(file: SourceText, middle: ScaleMiddle) -> Problem:
+    """Return the problem of a middle of a file; where the file has tests, they decide, too."""
+    source, text = file.id, file.text
+    prefix, suffix = text[: middle.start], text[middle.end :]
+    specification = middle.specification
+    form = "-".join(str(part) for part in (specification.kind, specification.node, specification.n) if part)
+    identity = f"scc/{source}/{middle.start}-{middle.end}/{form}"
+    return Problem(
+        id=identity,
+        suite=SUITE,
+        shown=Caret(
+            language=specification.language,
+            prefix=prefix,
+            suffix=suffix,
+            instruction=scale_instruction(specification, identity),
+        ),
+        splice=InlineSplice(before=prefix, after=suffix + file.tests),
+        reference=text[middle.start : middle.end],
+        checks=(
+            *file.checks,
+            PredicateCheck(
+                name=SCALE_PREDICATE,
+                arguments={"specification": specification.model_dump(exclude_defaults=True)},
+                counts=False,
+            ),
+        ),
+        labels={"task": "scc", "language": specification.language, "category": middle.type},
+        cluster=file.cluster or source,
+        overlap_group=source,
+        provenance=file.provenance,
+    )
+
+
+def _chosen(texts: Sequence[TextT], key: str) -> TextT:
+    """Return one of several texts, chosen by the hash of a key."""
+    return texts[int(sha256_text(key), 16) % len(texts)]
+
+
+def variant_problems(contexts: Mapping[str, CodeContext], variants: Sequence[Variant]) -> list[Problem]:
+    """Return a problem for each kept variant; those of a context show the same text under different instructions.
+
+    Answers are run with the tests. A variant with a predicate has it as a second check; all have the judge's criterion.
+    """
+    problems = []
+    for one in variants:
+        code = contexts[one.context]
+        labels: dict[str, Label] = {
+            "category": one.category, "instruction_by": "people" if one.origin == "hand" else "model",
+        }  # fmt: skip
+        if one.author:
+            labels["author"] = one.author
+        other = _other_text(code, one, variants)
+        problems.append(_problem(code, one.name, one.instruction, one.text, one.rule, labels, other))
+    return problems
+
+
+def _other_text(context: CodeContext, one: Variant, variants: Sequence[Variant]) -> str:
+    """Return the right answer to another instruction of the context; empty if it has no other one."""
+    texts = [each.text for each in variants if each.context == one.context]
+    number = texts.index(one.text)
+    texts += [each.text for each in context.others]
+    return next((text for text in texts[number + 1 :] + texts[:number] if text != one.text), "")
+
+
+def _problem(
+    code: CodeContext,
+    name: str,
+    instruction: str,
+    text: str,
+    rule: FeatureRule | None,
+    labels: Mapping[str, Label],
+    other: str,
+) -> Problem:
+    more: dict[str, Label] = {"extraction": code.extraction} if code.extraction else {}
+    return Problem(
+        id=f"icc/{code.id}/{name}",
+        suite=SUITE,
+        shown=Caret(language=code.language, prefix=code.prefix, suffix=code.suffix, instruction=instruction),
+        splice=code.splice,
+        reference=text,
+        checks=(code.check, *([_features_check(rule)] if rule is not None else []), JUDGED),
+        labels={"task": "icc", "language": code.language, **labels, **more},
+        cluster=code.cluster or code.id,
+        overlap_group=code.id,
+        provenance=code.provenance,
+        # The baseline `other-variant` sees one problem at a time, in runs and in Inspect, so the answer travels with
+        # it; hidden from models.
+        released={OTHER_VARIANT: other} if other else {},
+    )
 
 
 class VariantBuild(NamedTuple):
@@ -187,34 +291,34 @@ class _Build:
             files=tuple(one for one in material.files if one.id not in repeated),
         )
 
-    def _contexts(self, material: BuildMaterial) -> tuple[ImplementationContext, ...]:
+    def _contexts(self, material: BuildMaterial) -> list[CodeContext]:
         options = self.options
-        contexts: list[ImplementationContext] = []
+        contexts: list[CodeContext] = []
         self.progress("functions", 0, len(material.functions))
         for function in material.functions:
             middles, rejects = implementation_middles(function, options.max_share, options.per_function, options.seed)
             contexts += middles
             self.rejects += rejects
             self.progress("functions", 1, None)
-        proposed = sum(len(one.equivalents) for one in contexts)
+        proposed = sum(len(one.others) for one in contexts)
         self.yields |= {"contexts": len(contexts), "implementations": proposed}
         self.progress("implementations", 0, proposed)
-        examined = examined_contexts(
+        examined, rejects = examined_contexts(
             contexts, self.executor.programs,
             lambda count: self.progress("implementations", count, None),
         )  # fmt: skip
-        self.rejects += examined.rejects
-        agreeing = sum(len(one.equivalents) for one in examined.contexts)
-        self.yields |= {"contexts that agree": len(examined.contexts), "implementations that agree": agreeing}
-        return examined.contexts
+        self.rejects += rejects
+        agreeing = sum(len(one.others) for one in examined)
+        self.yields |= {"contexts that agree": len(examined), "implementations that agree": agreeing}
+        return examined
 
-    def _variants(self, contexts: Sequence[ImplementationContext]) -> VariantBuild:
+    def _variants(self, contexts: Sequence[CodeContext]) -> VariantBuild:
         """Return the problems of variants: of the files, and of the generators for the contexts of the build."""
         options, generates = self.options, GENERATOR_ROLE in self.models.roles
         # Most builds have neither; nothing of this stage is paid or run for them.
         if not options.variants and not generates:
             return VariantBuild()
-        known = [one.code for one in contexts] if generates else []
+        known = contexts if generates else ()
         chosen = balanced_choice(known, options.max_generated, lambda one: one.id, (), options.seed)
         files = [Path(name) for name in options.variants]
         built = build_variants(chosen, files, self.executor.programs, self.models, self.progress)
@@ -234,12 +338,6 @@ class _Build:
         self.rejects += rejects
         self.yields["middles for scc"] = len(candidates)
         chosen = chosen_middles(candidates, options.max_scc, options.seed)
-        if len(chosen) < len(candidates):
-            detail = "more than --max-scc or the balance of types and languages allows"
-            self.rejects.append(
-                Reject(stage="choice", place="scc", reason="not_needed", detail=detail,
-                       count=len(candidates) - len(chosen))
-            )  # fmt: skip
         return [scale_problem(one.file, one.middle) for one in chosen]
 
     def _validity(self, problems: Sequence[Problem]) -> dict[str, Validity]:
@@ -269,11 +367,6 @@ class _Build:
         levels = (lambda one: one.label("category"), _rewrite_or_author, lambda one: one.cluster)
         balanced = balanced_choice(problems, limit, lambda one: one.id, levels, self.options.seed)
         kept = {one.id for one in balanced}
-        self.rejects += [
-            Reject(stage="choice", place=one.id, reason="not_needed", detail="--max-icc")
-            for one in problems
-            if one.id not in kept
-        ]
         return [one for one in problems if one.id in kept]
 
     def _reviewed(self, problems: list[Problem]) -> list[Problem]:

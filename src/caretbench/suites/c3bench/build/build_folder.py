@@ -25,8 +25,7 @@ from caretbench.files import DataError, read_document, sha256_text, write_atomic
 from caretbench.options import Option, StringList
 from caretbench.problem import Problem, Row, StoredRow
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction, SourceText
-from caretbench.suites.c3bench.build.variants.code_context import CodeContext, ExaminedVariant, function_context
-from caretbench.suites.c3bench.implementations.rewrite import Equivalent
+from caretbench.suites.c3bench.build.variants.code_context import ExaminedVariant
 from caretbench.suites.validity import Validity
 
 _SOURCES, _PROBLEMS = "Sources", "Problems"
@@ -81,8 +80,7 @@ class C3BuildOptions(Row):
         return cls(sources=(*sources, *(values["from_sources"] or ())), variants=files, **named)
 
 
-Stage = Literal["source", "middle", "implementation", "tests", "variant", "gate", "choice", "people"]
-Extraction = Literal["node", "lines"]
+Stage = Literal["source", "middle", "implementation", "tests", "variant", "gate", "people"]
 
 
 class BuildMaterial(NamedTuple):
@@ -100,24 +98,6 @@ class BuildMaterial(NamedTuple):
         return sha256_text(*functions, *(f"{one.id}\0{one.text}\0{one.tests}" for one in self.files), *cases)
 
 
-class ImplementationContext(NamedTuple):
-    """Middle of a function, with equivalent implementations.
-
-    ``extraction`` tells a node of the syntax tree (a statement, a block, a function body) from a run of 3 to 5 lines.
-    """
-
-    function: CheckedFunction
-    start: int
-    end: int
-    extraction: Extraction
-    equivalents: tuple[Equivalent, ...]
-
-    @property
-    def code(self) -> CodeContext:
-        """Text around the middle, with all its implementations; its id is the source with the span."""
-        return function_context(self.function, self.start, self.end, self.equivalents, self.extraction)
-
-
 class Reject(Row):
     """Something that a build does not use, and the reason.
 
@@ -133,20 +113,20 @@ class Reject(Row):
 
 
 class C3Manifest(StoredRow):
-    """Sources, options and yields of a build."""
+    """Sources, options and yields of a build.
+
+    ``yields`` are numbers of items after each step; ``material`` is the hash of the sources' texts. ``rejected`` are
+    counted by stage and reason, ``problems`` by task and category, ``variants`` by author (a model, or ``by hand``) and
+    verdict.
+    """
 
     suite: str = "c3bench"
     options: C3BuildOptions
     yields: Mapping[str, int] = Field(default_factory=dict)
-    """Number of items after each step: functions, files, contexts, implementations, problems."""
     material: str = ""
-    """Hash of the sources' texts."""
     rejected: Mapping[str, int] = Field(default_factory=dict)
-    """Number of rejects by stage and reason."""
     problems: Mapping[str, int] = Field(default_factory=dict)
-    """Number of problems by task and category."""
     variants: Mapping[str, Mapping[str, int]] = Field(default_factory=dict)
-    """Number of variants by author (a model, or ``by hand``) and verdict."""
     versions: Mapping[str, str] = Field(default_factory=dict)
 
 

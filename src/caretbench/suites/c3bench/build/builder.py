@@ -240,12 +240,7 @@ class C3BenchBuilder(Builder):
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
         """Return the tokens of instruction, prefix, reference and suffix."""
         del profile
-        caret = problem.caret
-        texts = {
-            "instruction": caret.instruction or "", "prefix": caret.prefix, "middle": problem.reference,
-            "suffix": caret.suffix,
-        }  # fmt: skip
-        return {f"{name}_tokens": float(token_count(text)) for name, text in texts.items()}
+        return {f"{name.lower()}_tokens": float(token_count(text(problem))) for name, text in _COMPONENTS.items()}
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the tokens and the kinds of problems, as the paper's Table 1."""

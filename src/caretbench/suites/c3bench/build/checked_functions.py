@@ -25,6 +25,18 @@ from caretbench.problem import CasesCheck, ProgramCheck, Provenance
 from caretbench.syntax.parser import PythonPositions, python_module
 
 
+class FunctionTest(NamedTuple):
+    """Test of a Python function: a text that defines ``check(candidate)``, and the function's name."""
+
+    text: str
+    entry_point: str
+
+    @property
+    def hidden(self) -> str:
+        """Text behind a program that tests its function."""
+        return f"\n\n{self.text}\n\ncheck({self.entry_point})\n"
+
+
 class CheckedFunction(NamedTuple):
     """A function in a program, and the text that defines ``check(candidate)``, its tests, or the program's cases.
 
@@ -44,7 +56,12 @@ class CheckedFunction(NamedTuple):
     @property
     def hidden_tests(self) -> str:
         """Text behind the program that runs its tests; empty if it has cases."""
-        return "" if self.cases else f"\n\n{self.test}\n\ncheck({self.entry_point})\n"
+        return "" if self.cases else self.function_test.hidden
+
+    @property
+    def function_test(self) -> FunctionTest:
+        """Its test."""
+        return FunctionTest(self.test, self.entry_point)
 
     @property
     def check(self) -> ProgramCheck | CasesCheck:

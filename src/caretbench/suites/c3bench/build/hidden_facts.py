@@ -9,7 +9,7 @@ from itertools import chain
 import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.parser import encode, matches, parse, text_of
+from caretbench.syntax.parser import encode, matches, parse, text_of, walk
 from caretbench.syntax.uses.declarations import DeclarationIndex
 from caretbench.syntax.uses.identifiers import identifiers
 
@@ -65,8 +65,8 @@ def _literals(
     """Yield the words of texts, and the numbers that are compared, assigned or returned, that are not shown."""
     kinds = node_kinds(language)
     values = kinds.assignments | kinds.initialisers | kinds.returns
-    for node in _nodes_in(root, start, end):
-        kind = kinds.literal_kinds.get(node.type)
+    for node in walk(root, start, end):
+        kind = kinds.literal_kinds.get(node.type) if node.start_byte >= start else None
         if kind == "string":
             parts = [one for one in node.children if not one.child_count] or [node]
             text = " ".join(map(text_of, parts)).lower()
@@ -79,17 +79,6 @@ def _decides(number: tree_sitter.Node, values: frozenset[str]) -> bool:
     """Return whether a number is compared, or a value by itself."""
     parent = number.parent
     return parent is not None and (parent.type in values or any(one.type in _COMPARISONS for one in parent.children))
-
-
-def _nodes_in(root: tree_sitter.Node, start: int, end: int) -> Iterator[tree_sitter.Node]:
-    """Yield the nodes that begin in a span."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if node.end_byte > start and node.start_byte < end:
-            waiting += node.children
-            if node.start_byte >= start:
-                yield node
 
 
 def unused_import(prefix: str, middle: str, suffix: str, language: str) -> str:

@@ -10,23 +10,16 @@ import ast
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
-from typing import NamedTuple
+from dataclasses import replace
 
 from caretbench.errors import MachineError
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.files import sha256_text
-from caretbench.suites.base import case_fields
-from caretbench.suites.c3bench.build.build_folder import Extraction, ImplementationContext, Reject
+from caretbench.suites.c3bench.build.build_folder import Reject
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.build.hidden_facts import hidden_fact
-from caretbench.suites.c3bench.build.variants.code_context import CodeContext
-from caretbench.suites.c3bench.implementations.quality import (
-    AgreementFault,
-    agreement_fault,
-    agreement_program,
-    quality_reject,
-)
+from caretbench.suites.c3bench.build.variants.code_context import CodeContext, function_context
+from caretbench.suites.c3bench.implementations.quality import AgreementFault, agreement_fault, quality_reject
 from caretbench.suites.c3bench.implementations.rewrite import Equivalent, EquivalentContext, equivalent_contexts
 from caretbench.syntax.parser import python_module
 
@@ -40,7 +33,7 @@ LINES = range(3, 6)
 
 def implementation_middles(
     function: CheckedFunction, max_share: float, per_function: int, seed: int
-) -> tuple[list[ImplementationContext], list[Reject]]:
+) -> tuple[list[CodeContext], list[Reject]]:
     """Return the chosen middles of a function, and the reasons why the others are not used.
 
     Middles of a function do not overlap. Three of ten functions prefer a run of lines to a node. ``max_share`` is the
@@ -51,7 +44,7 @@ def implementation_middles(
         return [], [_reject(function.id, "no_rewrite", "no middle with an equivalent implementation")]
     text = function.text
     unused: Counter[tuple[str, str]] = Counter()
-    usable: list[ImplementationContext] = []
+    usable: list[CodeContext] = []
     for one in contexts:
         length = one.end - one.start
         kind = _extraction(function, one)
@@ -62,7 +55,7 @@ def implementation_middles(
         elif hidden_fact(text[: one.start], text[one.start : one.end], text[one.end :], "python"):
             unused["hidden", "a name, text or number of it is not shown"] += 1
         else:
-            usable.append(ImplementationContext(function, one.start, one.end, kind, one.equivalents))
+            usable.append(function_context(function, one.start, one.end, one.equivalents, kind))
     chosen = _chosen(usable, per_function, _prefers_lines(function.id, seed))
     if len(chosen) < len(usable):
         detail = f"overlaps another middle, or the function has {per_function} already"
@@ -79,20 +72,19 @@ def _prefers_lines(name: str, seed: int) -> bool:
     return int(sha256_text(str(seed), "extraction", name)[:8], 16) < LINE_SHARE * 16**8
 
 
-def _chosen(
-    usable: Sequence[ImplementationContext], per_function: int, lines_first: bool
-) -> list[ImplementationContext]:
+def _chosen(usable: Sequence[CodeContext], per_function: int, lines_first: bool) -> list[CodeContext]:
     """Return middles that do not overlap: by preferred kind, then those with the most implementations."""
-    preferred: Extraction = "lines" if lines_first else "node"
-    ordered = sorted(usable, key=lambda one: (one.extraction != preferred, -len(one.equivalents), one.start, one.end))
-    chosen: list[ImplementationContext] = []
+    preferred = "lines" if lines_first else "node"
+    ordered = sorted(usable, key=lambda one: (one.extraction != preferred, -len(one.others), *one.span))
+    chosen: list[CodeContext] = []
     for one in ordered:
-        if len(chosen) < per_function and not any(one.start < each.end and each.start < one.end for each in chosen):
+        start, end = one.span
+        if len(chosen) < per_function and not any(start < each.span[1] and each.span[0] < end for each in chosen):
             chosen.append(one)
     return chosen
 
 
-def _extraction(function: CheckedFunction, context: EquivalentContext) -> Extraction | None:
+def _extraction(function: CheckedFunction, context: EquivalentContext) -> str | None:
     """Return the unit of a middle: a statement, block or whole body; a run of lines; None for another run."""
     text = function.text[context.start : context.end]
     module = python_module(textwrap.dedent(text))
@@ -114,56 +106,28 @@ def _body_lengths(function: CheckedFunction) -> Iterator[int]:
             yield len(node.body) - int(documented)
 
 
-# A function with few distinct inputs is compared on all of them; 24 of 623 implementations had fewer than 100.
-_PASSING = ("few_inputs",)
-"""Faults of a comparison of a function with itself if it passes its tests."""
-
-
-class ExaminedContexts(NamedTuple):
-    """Contexts with the implementations that are kept, and the reason for each other one."""
-
-    contexts: tuple[ImplementationContext, ...]
-    rejects: tuple[Reject, ...]
-
-
 def examined_contexts(
-    contexts: Sequence[ImplementationContext], executor: Executor, progress: Callable[[int], None] = lambda _count: None
-) -> ExaminedContexts:
-    """Return the contexts whose implementations are legible, distinct and equivalent; those without one are dropped.
+    contexts: Sequence[CodeContext], executor: Executor, progress: Callable[[int], None] = lambda _count: None
+) -> tuple[list[CodeContext], list[Reject]]:
+    """Return the contexts with the implementations that are legible, distinct and equivalent, and the other ones.
 
-    A function that does not pass its own tests is one reject, and no implementation of it is tried.
+    Contexts without such an implementation are dropped.
     """
-    references = {one.function.id: _trial(one.function, one.function.text) for one in contexts}
-    outcomes = _outcomes(references.values(), executor)
-    # The function is compared with itself first: a failure there says nothing about its implementations.
-    broken = {
-        name: fault
-        for name, trial in references.items()
-        if (fault := outcomes[trial.id]) is not None and fault.reason not in _PASSING
-    }
-    rejects = [
-        Reject(stage="tests", place=name, reason="reference_fails", detail=fault.detail or fault.reason)
-        for name, fault in broken.items()
-    ]
-    legible = [
-        context._replace(equivalents=tuple(_legible(context.code, rejects)))
-        for context in contexts
-        if context.function.id not in broken
-    ]
-    trials = [[_trial(one.function, one.code.source(each.text)) for each in one.equivalents] for one in legible]
-    outcomes = _outcomes(chain.from_iterable(trials), executor, progress)
+    rejects: list[Reject] = []
+    legible = [replace(context, others=tuple(_legible(context, rejects))) for context in contexts]
+    outcomes = _outcomes((_trial(one, each.text) for one in legible for each in one.others), executor, progress)
     kept = []
-    for context, own in zip(legible, trials, strict=True):
-        faults = [outcomes[trial.id] for trial in own]
-        rejects += [
-            Reject(stage="tests", place=f"{context.code.id}/{one.rewrite}", reason=fault.reason, detail=fault.detail)
-            for one, fault in zip(context.equivalents, faults, strict=True)
-            if fault is not None
-        ]
-        agreeing = tuple(one for one, fault in zip(context.equivalents, faults, strict=True) if fault is None)
+    for context in legible:
+        agreeing = []
+        for one in context.others:
+            if (fault := outcomes[_trial(context, one.text).id]) is None:
+                agreeing.append(one)
+            else:
+                place = f"{context.id}/{one.rewrite}"
+                rejects.append(Reject(stage="tests", place=place, reason=fault.reason, detail=fault.detail))
         if agreeing:
-            kept.append(context._replace(equivalents=agreeing))
-    return ExaminedContexts(tuple(kept), tuple(rejects))
+            kept.append(replace(context, others=tuple(agreeing)))
+    return kept, rejects
 
 
 def _legible(context: CodeContext, rejects: list[Reject]) -> Iterator[Equivalent]:
@@ -180,18 +144,14 @@ def _legible(context: CodeContext, rejects: list[Reject]) -> Iterator[Equivalent
             yield one
 
 
-def _trial(function: CheckedFunction, variant: str) -> ExecutionRequest:
-    """Return the comparison of an implementation with the function, named by its hash; cases alone decide, if any."""
-    if function.cases:
-        key, source = sha256_text(variant, function.cases.model_dump_json()), variant
-    else:
-        source = agreement_program(function.text, variant, function.test, function.entry_point)
-        key = sha256_text(source)
-    return ExecutionRequest(id=key, language="python", source=source, **case_fields([function.check]))
+def _trial(context: CodeContext, text: str) -> ExecutionRequest:
+    """Return the comparison of an implementation with the function, named by its hash."""
+    made = context.comparison(text, "")
+    return made.model_copy(update={"id": sha256_text(made.source, context.check.model_dump_json())})
 
 
 def _outcomes(
-    trials: Iterable[ExecutionRequest], executor: Executor, progress: Callable[[int], None] = lambda _count: None
+    trials: Iterable[ExecutionRequest], executor: Executor, progress: Callable[[int], None]
 ) -> dict[str, AgreementFault | None]:
     """Return the faults of trials by their ids; None for those that agree."""
     outcomes: dict[str, AgreementFault | None] = {}

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import tree_sitter
 
+from caretbench.files import sha256_text
 from caretbench.grouping import grouped
 from caretbench.languages import language_of_grammar
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.suites.c3bench.build.balance import balanced_choice
 from caretbench.suites.c3bench.build.build_folder import Reject
 from caretbench.suites.c3bench.build.checked_functions import SourceText
 from caretbench.suites.c3bench.build.hidden_facts import hidden_fact
 from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE
-from caretbench.suites.c3bench.scale.answer_checks import count_in_unit
-from caretbench.suites.c3bench.scale.node_spans import is_at
+from caretbench.suites.c3bench.scale.answer_checks import count_in_unit, is_at
 from caretbench.suites.c3bench.scale.scale_types import NODE_CLASSES, Level, LineUnit, ScaleSpecification
 from caretbench.suites.c3bench.scale.statements import (
     CodeStatement,
@@ -32,6 +31,37 @@ from caretbench.suites.c3bench.scale.statements import (
 )
 from caretbench.suites.c3bench.scale.verifier import verify
 from caretbench.syntax.parser import CharacterOffsets, encode
+
+ItemT = TypeVar("ItemT")
+
+
+def balanced_choice(
+    items: Iterable[ItemT],
+    limit: int | None,
+    key: Callable[[ItemT], str],
+    levels: Sequence[Callable[[ItemT], Hashable]],
+    seed: int,
+) -> list[ItemT]:
+    """Return at most ``limit`` items, as evenly spread as the supply allows.
+
+    Each level divides the items of the level before; the parts of a level take turns. Within the last level the order
+    follows from the seed and the items' keys, whatever the order of ``items``.
+    Keys are distinct. Without a limit all items are returned, in this order.
+    """
+    # A hash of each key instead of a shuffle: one item more leaves the order of the others as it is.
+    ordered = sorted(items, key=lambda item: sha256_text(str(seed), key(item)))
+    chosen = _in_turns(ordered, list(levels), seed)
+    return chosen if limit is None else chosen[:limit]
+
+
+def _in_turns(items: Sequence[ItemT], levels: Sequence[Callable[[ItemT], Hashable]], seed: int) -> list[ItemT]:
+    if not levels:
+        return list(items)
+    parts = grouped((levels[0](item), item) for item in items)
+    queues = [_in_turns(parts[name], levels[1:], seed) for name in sorted(parts, key=str)]
+    longest = max(map(len, queues), default=0)
+    return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]
+
 
 _PROSE = "This completes the code as requested."
 _OTHER_BLOCKS = {"python": "while False:\n{margin}    pass", "": "while (false) {{\n{margin}  break;\n{margin}}}"}

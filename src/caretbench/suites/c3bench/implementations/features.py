@@ -41,22 +41,8 @@ _IN_LOOPS = ("return", "delete", "break", "for", "while")
 Node = tree_sitter.Node
 
 
-class FoundFeatures(NamedTuple):
-    """Features of a text: ``present`` are all of them, ``effective`` those of what is left when it is reduced."""
-
-    present: frozenset[str]
-    effective: frozenset[str]
-
-    def left_with(self, reduced: FoundFeatures) -> FoundFeatures:
-        """Return the features of an answer of which a part is left; numbers are those of the whole."""
-        # Without an idle return, an answer with two of them would be one with a single return.
-        numbers = filter(_is_number, self.present)
-        rest = (one for one in reduced.effective & self.effective if not _is_number(one))
-        return FoundFeatures(self.present, frozenset(rest).union(numbers))
-
-
-def _is_number(feature: str) -> bool:
-    return feature.startswith("returns:")
+FoundFeatures = frozenset[str]
+"""Features of a text."""
 
 
 class FeatureRule(NamedTuple):
@@ -68,16 +54,20 @@ class FeatureRule(NamedTuple):
     requires: tuple[str, ...]
     forbids: tuple[str, ...]
 
-    def holds(self, features: FoundFeatures) -> bool:
-        """Return whether the features satisfy the rule: each required one has an effect, no forbidden one occurs."""
-        return not self.faults(features)
+    def holds(self, features: FoundFeatures, left: FoundFeatures | None = None) -> bool:
+        """Return whether the features satisfy the rule."""
+        return not self.faults(features, left)
 
-    def faults(self, features: FoundFeatures) -> list[str]:
-        """Return a line for each feature that is missing, idle or forbidden."""
-        missing = [name for name in self.requires if features.effective.isdisjoint(name.split("|"))]
-        idle = [("no " if features.present.isdisjoint(name.split("|")) else "idle ") + name for name in missing]
-        has = [f"has {name}" for name in self.forbids if name in features.present]
-        return [*(one.replace("|", " or ") for one in idle), *has]
+    def faults(self, features: FoundFeatures, left: FoundFeatures | None = None) -> list[str]:
+        """Return a line for each feature that is missing or forbidden, or idle: not ``left`` of a reduced answer."""
+        # Numbers are those of the whole: without an idle return, an answer with two would be one with a single return.
+        effective = {name for name in features if left is None or name in left or name.startswith("returns:")}
+        missing = [name for name in self.requires if effective.isdisjoint(name.split("|"))]
+        idle = [("no " if features.isdisjoint(name.split("|")) else "idle ") + name for name in missing]
+        return [
+            *(one.replace("|", " or ") for one in idle),
+            *(f"has {name}" for name in self.forbids if name in features),
+        ]
 
 
 def has_features(language: str) -> bool:
@@ -99,7 +89,7 @@ def found_features(prefix: str, text: str, suffix: str, language: str) -> FoundF
         for other, own in zip(parts.span.get("alias", ()), parts.span.get("own", ()), strict=True)
         for feature in features
     }
-    return FoundFeatures(frozenset(features), frozenset(features))
+    return frozenset(features)
 
 
 class TreeParts(NamedTuple):

@@ -102,7 +102,6 @@ def clause_lines(value: ast.GeneratorExp | ast.ListComp) -> list[str]:
 
 
 Category = Literal["structural", "algorithmic", "control_flow", "parameter"]
-_MODULES = ("control_flow", "algorithms")
 
 
 class Rewritten(NamedTuple):
@@ -140,8 +139,7 @@ def rewrite(function: RewriteFunction) -> RewriteFunction:
 @cache
 def rewrites() -> Mapping[str, RewriteFunction]:
     """Return all rewrites by name."""
-    for module in _MODULES:
-        import_module(f"caretbench.suites.c3bench.implementations.{module}")
+    import_module("caretbench.suites.c3bench.implementations.rewrites")
     return dict(_FUNCTIONS)
 
 

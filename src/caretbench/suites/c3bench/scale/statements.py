@@ -22,28 +22,25 @@ from caretbench.syntax.parser import CharacterOffsets, encode, has_error, is_wel
 
 
 class StatementTable(LanguageTable):
-    """Node types of a grammar."""
+    """Node types of a grammar.
+
+    ``opaque`` are tokens that contain other nodes: strings. The named children of ``lists`` are statements, except
+    ``not_statements``. ``clauses`` follow a body (``else``, ``catch``); ``wrappers`` are statements whose kind is that
+    of the declaration in them, ``bodies`` the fields with the body of a compound statement. ``kinds`` are statements by
+    kind of block, ``blind`` the texts of ``blind-scale`` by that or by kind of specification (``statement`` is one
+    line), ``nodes`` pairs of parent type and field (empty: any child) by class of node.
+    """
 
     comments: tuple[str, ...]
-    """Comments."""
     opaque: tuple[str, ...]
-    """Tokens that contain other nodes: strings."""
     lists: tuple[str, ...] = ()
-    """Nodes whose named children are statements."""
     not_statements: tuple[str, ...] = ()
-    """Children of such nodes that are none."""
     clauses: tuple[str, ...] = ()
-    """Clauses after a body: ``else``, ``catch``."""
     wrappers: tuple[str, ...] = ()
-    """Statements whose kind is that of the declaration in them."""
     bodies: tuple[str, ...] = ()
-    """Fields that contain the body of a compound statement."""
     kinds: Mapping[str, tuple[str, ...]] = {}
-    """Statements by kind of block."""
     blind: Mapping[str, tuple[str, ...]] = {}
-    """Texts of the baseline ``blind-scale`` by kind of block or of specification; ``statement`` is one line."""
     nodes: Mapping[str, tuple[tuple[str, str], ...]] = {}
-    """Pairs of parent type and field (empty: any child) by class of node."""
 
     def kind(self, node_type: str) -> str:
         """Return the kind of block of a statement's node type; ``simple`` if it is none."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from caretbench.files import published_rows
 from caretbench.metrics.skill import skill, skill_interval
 from caretbench.problem import PredicateCheck, Problem
 from caretbench.profiles import profile_named
@@ -36,14 +39,6 @@ SIMILARITY: Final = "indel_similarity"
 
 passed: Final = column("passed")
 """Returns 1 if all tests passed; None without a verdict."""
-predicate_alone: Final = column(FOLLOWED)
-"""Returns 1 if the answer as a whole satisfies its predicate, whether it passes or not; None without a predicate."""
-followed_lenient: Final = column(FOLLOWED_LENIENT)
-"""Returns 1 if the answer follows its instruction at the level ``lenient``; None under another profile."""
-similarity: Final = column(SIMILARITY)
-"""Returns the similarity to the reference; None without a value."""
-
-
 joint: Final = column("joint")
 """Returns 1 if an answer about the implementation passes and follows; None where one of both is not known."""
 
@@ -293,16 +288,16 @@ def _main_row(model: ModelAnswers, profile: str) -> dict[str, str]:
     both = [icc.mean(joint), scc.mean(column("scale"))]
     known = [mean.value for mean in both if mean is not None]
     cells = {
-        "Model": model.title, "FIM": model.fim, "ICC ES": percent(icc.mean(similarity)),
+        "Model": model.title, "FIM": model.fim, "ICC ES": percent(icc.mean(column(SIMILARITY))),
         "ICC Pass@1": percent(icc.mean(passed)), "ICC IF": percent(both[0]),
-        "ICC IF of passed": percent(icc.mean(followed_if_passed)), "SCC ES": percent(scc.mean(similarity)),
+        "ICC IF of passed": percent(icc.mean(followed_if_passed)), "SCC ES": percent(scc.mean(column(SIMILARITY))),
         "SCC extent and tests": percent(scc.mean(column(SCALE_TESTED))), "SCC skill": _scale_skill(scc),
-        "SCC IF": percent(both[1]), "SCC IF lenient": percent(scc.mean(followed_lenient)),
+        "SCC IF": percent(both[1]), "SCC IF lenient": percent(scc.mean(column(FOLLOWED_LENIENT))),
         # With one task alone the mean would be printed under the same heading as the paper's.
         "Average IF": f"{100 * sum(known) / 2:.1f}" if len(known) == 2 else NO_VALUE,
         "Tokens of code": _count(model, CODE_TOKENS), "of commentary": _count(model, COMMENTARY_TOKENS),
     }  # fmt: skip
-    if _shows_sense(profile) and not icc.by_problem(passed) and (alone := icc.mean(predicate_alone)) is not None:
+    if _shows_sense(profile) and not icc.by_problem(passed) and (alone := icc.mean(column(FOLLOWED))) is not None:
         cells[PREDICATE_TITLE] = percent(alone)
     if not _shows_sense(profile):
         del cells["SCC extent and tests"], cells["SCC skill"]
@@ -328,3 +323,65 @@ def _scale_skill(model: ModelAnswers) -> str:
         return f"{NO_VALUE}\nblind {100 * blind:.1f}"
     interval = skill_interval(scores, floors, [one.cluster for one in problems], seed=model.seed)
     return RateEstimate(value, interval, len(scores)).percent
+
+
+_FOLLOWING: Final = "instruction_following_rate"
+_TENTH: Final = Decimal("0.1")
+_CELLS: Final[Mapping[str, tuple[str, str]]] = {
+    "ICC ES": ("task=icc", "edit_similarity"), "ICC Pass@1": ("task=icc", "pass_at_1"),
+    "ICC IF": ("task=icc", _FOLLOWING), "SCC ES": ("task=scc", "edit_similarity"), "SCC IF": ("task=scc", _FOLLOWING),
+    "Average IF": ("task=all", _FOLLOWING),
+}  # fmt: skip
+"""Part and metric of each column."""
+
+
+@cache
+def printed_rows() -> Mapping[str, Mapping[str, str]]:
+    """Return the rows of Table 2 by model, in printed order: percentages by column, and FIM with yes or no."""
+    heads = {place: head for head, place in _CELLS.items()}
+    rows: dict[str, dict[str, str]] = {}
+    for row in published_rows("c3bench"):
+        if row["table"] == "table_2" and row["suite"] == "c3_bench":
+            cells = rows.setdefault(row["model"], {"FIM": row["notes"].removeprefix("fim=").partition(";")[0]})
+            cells[heads[row["subset"], row["metric"]]] = row["value"]
+    return rows
+
+
+def wrong_averages() -> Mapping[str, Decimal]:
+    """Return the mean of the printed rates by model, where the printed average is no rounding of it."""
+    wrong = {}
+    for name, row in printed_rows().items():
+        mean = (Decimal(row["ICC IF"]) + Decimal(row["SCC IF"])) / 2
+        # Decimals, since the mean of two printed tenths may end in .05, which floats round either way. Five of 39
+        # averages follow from no rounding.
+        if abs(mean - Decimal(row["Average IF"])) > _TENTH / 2:
+            wrong[name] = mean
+    return wrong
+
+
+def printed_table(results: Sequence[Table]) -> Table:
+    """Return Table 2 as printed, below the rows of the run's own table in its form."""
+    heads = ("Model", "FIM", *_CELLS)
+    rows = []
+    for table in results:
+        # Columns are found by their heads: the run's table has more of them than the paper's.
+        if table.name.startswith("c3bench-results-"):
+            places = [table.columns.index(head) for head in heads]
+            rows += [(f"{row[0]} (this run)", *(row[place] for place in places[1:])) for row in table.rows]
+    wrong = wrong_averages()
+    for name, cells in printed_rows().items():
+        mean = f"\nthe mean of its cells is {wrong[name].quantize(_TENTH, ROUND_HALF_UP)}" if name in wrong else ""
+        *others, average = (cells[head] for head in heads[1:])
+        rows.append((name, *others, average + mean))
+    return Table(
+        "c3bench-printed",
+        "Table 2 as printed, next to this run",
+        heads,
+        tuple(rows),
+        (
+            "Printed: the paper's 2,195 problems, made of HumanEval and SAFIM and never released; its judge decides "
+            "about ICC. This run has other problems, so that rows are no comparison of models. "
+            f"{NO_VALUE}: not known. {len(printed_rows()) - len(wrong)} of {len(printed_rows())} averages follow "
+            f"from their cells; not those of {', '.join(wrong)}.",
+        ),
+    )

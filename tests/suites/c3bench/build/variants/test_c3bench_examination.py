@@ -11,11 +11,10 @@ from caretbench.execution.execution_types import ExecutionRequest, Executor, Sta
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.progress import Progress
-from caretbench.suites.c3bench.build.build import build_variants
-from caretbench.suites.c3bench.build.problem_building import variant_problems
+from caretbench.suites.c3bench.build.build import build_variants, variant_problems
 from caretbench.suites.c3bench.build.variants.code_context import CodeContext, Variant
 from caretbench.suites.c3bench.build.variants.examination import Examination, examine, trial_faults, watched_program
-from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures
+from caretbench.suites.c3bench.implementations.features import FeatureRule
 from caretbench.suites.c3bench.implementations.rewrite import Equivalent
 from caretbench.suites.c3bench.measures import failed_predicates
 from tests.support.c3bench_variants import FUNCTION, HEAD, MIDDLE, RECURSION, REFUSED, SUM, WHILE, even_context
@@ -90,7 +89,7 @@ def test_a_rule_that_holds_for_another_version_is_no_predicate(executor: Executo
 def test_a_version_that_follows_another_instruction_is_a_duplicate(executor: Executor) -> None:
     rule = FeatureRule(("call:sum",), ())
     text = "    total = sum([value for value in values if not value % 2])\n"
-    nothing = FoundFeatures(frozenset(), frozenset())
+    nothing = frozenset[str]()
     other = Equivalent(text, "accumulator_to_sum", "algorithmic", rule, (), nothing)
     found = examined(executor, variant("a", *WHILE), variant("b", *SUM), others=(other,))
     assert [row.verdict for row in found.rows] == ["kept", "duplicate"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from caretbench.files import DataError
-from caretbench.suites.c3bench.build.variants.written_variants import read_variants
+from caretbench.suites.c3bench.build.variants.code_context import read_variants
 
 CONTEXT: dict[str, Any] = {
     "id": "a/b",
@@ -46,8 +46,6 @@ def test_a_row_is_a_context_with_variants(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("{", "not JSON"),
-        ("[]", "expected a JSON object"),
         (CONTEXT | {"language": "cobol"}, "row: no language 'cobol'; languages: cpp"),
         (CONTEXT | {"language": "java"}, "row: entry_point is for Python"),
         (CONTEXT | {"prefix": 3}, "prefix: Input should be a valid string"),
@@ -70,18 +68,16 @@ def test_a_malformed_implementation_leaves_the_others(tmp_path: Path) -> None:
     assert len(found.variants) == 2
     [first, second] = found.faults
     assert first.startswith(f"{path}:1: implementation 3 of a/b: category: ")
-    assert second == f"{path}:2: the id 'a/b' occurs in line 1 already"
+    assert second == f"{path}:2: the id 'a/b' occurs in {path}:1 already"
 
 
-def test_faults_of_toml_name_the_line_of_the_table(tmp_path: Path) -> None:
+def test_faults_of_toml_name_the_context(tmp_path: Path) -> None:
     path = tmp_path / "variants.toml"
     text = """\
 [[contexts]]
 id = "one"
 language = "cpp"
-prefix = '''
-[[contexts]]
-'''
+prefix = "p"
 tests = "t"
 
 [[contexts.implementations]]
@@ -101,20 +97,23 @@ id = "two"
     path.write_text(text)
     found = read_variants(path)
     assert [one.id for one in found.contexts] == ["one"]
-    assert found.faults[0] == f"{path}:14: implementation 2 of one: no features for requires and forbids in cpp"
-    assert found.faults[1].startswith(f"{path}:20: language: Field required")
-    path.write_text("[[contexts]\n")
-    assert read_variants(path).faults[0].startswith(f"{path}:1: not TOML (")
-    path.write_text("other = 1\n")
-    assert read_variants(path).faults == [f"{path}:1: no [[contexts]]"]
+    assert found.faults[0] == f"{path}, context 1: implementation 2 of one: no features for requires and forbids in cpp"
+    assert found.faults[1].startswith(f"{path}, context 2: language: Field required")
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"absent.toml: cannot be read"):
         read_variants(tmp_path / "absent.toml")
-    (tmp_path / "latin.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(DataError, match="not UTF-8"):
-        read_variants(tmp_path / "latin.toml")
+    wrong = [
+        ("latin.toml", b"\xff\xfe", "not TOML"),
+        ("a.toml", b"other = 1", "no .*contexts"),
+        ("b.jsonl", b"{", "b.jsonl:1: not JSON"),
+        ("c.jsonl", b"[]", "expected a JSON object"),
+    ]
+    for name, text, message in wrong:
+        (tmp_path / name).write_bytes(text)
+        with pytest.raises(DataError, match=message):
+            read_variants(tmp_path / name)
 
 
 def test_the_example_is_read() -> None:

@@ -1,23 +1,25 @@
-"""Contexts with a middle to be written, and the variants of the middle."""
+"""Contexts with a middle to be written, the variants of the middle, and files of both that people wrote."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
 
+from pydantic import Field, ValidationError, model_validator
+
+from caretbench.execution.execution_types import ExecutionRequest
+from caretbench.files import DataError, describe_validation_error, read_lines, read_toml
+from caretbench.languages import languages
 from caretbench.problem import CasesCheck, InlineSplice, ProgramCheck, Provenance, Row
-from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
-from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, found_features
+from caretbench.suites.base import case_fields
+from caretbench.suites.c3bench.build.checked_functions import CheckedFunction, FunctionTest
+from caretbench.suites.c3bench.implementations.features import FeatureRule, FoundFeatures, found_features, has_features
+from caretbench.suites.c3bench.implementations.quality import agreement_program
 from caretbench.suites.c3bench.implementations.rewrite import Category, Equivalent
 
 Origin = Literal["hand", "model"]
-
-
-class FunctionTest(NamedTuple):
-    """Test of a Python function: a text that defines ``check(candidate)``, and the function's name."""
-
-    text: str
-    entry_point: str
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,21 @@ class CodeContext:
         """Splice of an answer into the program that checks it."""
         return InlineSplice(before=self.before + self.prefix, after=self.suffix + self.tests)
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """Span of the middle in the shown text."""
+        return len(self.prefix), len(self.prefix) + len(self.reference)
+
     def source(self, middle: str) -> str:
         """Return the program with a middle, without its tests."""
         return self.before + self.prefix + middle + self.suffix
+
+    def comparison(self, middle: str, identity: str) -> ExecutionRequest:
+        """Return the comparison of a middle with the reference; cases alone decide, where there are any."""
+        program = self.source(middle)
+        if self.function is not None:
+            program = agreement_program(self.source(self.reference), program, *self.function)
+        return ExecutionRequest(id=identity, language=self.language, source=program, **case_fields([self.check]))
 
     def features(self, middle: str) -> FoundFeatures | None:
         """Return the features of a middle; None if its program does not parse, or its language has none."""
@@ -82,17 +96,12 @@ def function_context(
         reference=function.text[start:end],
         tests=function.hidden_tests,
         provenance=function.provenance,
-        function=None if function.cases else FunctionTest(function.test, function.entry_point),
+        function=None if function.cases else function.function_test,
         cluster=function.cluster or function.id,
         others=others,
         check=function.check,
         extraction=extraction,
     )
-
-
-def function_tests(test: FunctionTest) -> str:
-    """Return the text that checks a function, to be put behind its program."""
-    return f"\n\n{test.text}\n\ncheck({test.entry_point})\n"
 
 
 @dataclass(frozen=True)
@@ -138,3 +147,142 @@ class ExaminedVariant(Row):
     detail: str = ""
     requires: tuple[str, ...] = ()
     forbids: tuple[str, ...] = ()
+
+
+class WrittenImplementation(Row):
+    """One implementation of a written context; ``requires`` and ``forbids`` are a predicate on its features."""
+
+    code: str = Field(min_length=1)
+    category: Category
+    instruction: str = Field(min_length=1, max_length=1000)
+    requires: tuple[str, ...] = ()
+    forbids: tuple[str, ...] = ()
+    author: str = ""
+
+
+class WrittenContext(Row):
+    """One context of a file of variants; ``docs/reference/c3bench.md`` has the meaning of its fields."""
+
+    id: str = Field(pattern=r"^[\w.@/+-]+$")
+    language: str
+    prefix: str
+    suffix: str = ""
+    before: str = ""
+    tests: str = Field(min_length=1)
+    entry_point: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w*$")
+    compare: Literal["values", "tests"] = "values"
+    reference: str | None = None
+    implementations: tuple[Any, ...] = Field(min_length=1)
+    source: str = "written by hand"
+    licence: str | None = None
+    revision: str | None = None
+    date: str | None = None
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> Self:
+        if self.language not in languages():
+            raise ValueError(f"no language {self.language!r}; languages: {', '.join(sorted(languages()))}")
+        if self.entry_point is not None and self.language != "python":
+            raise ValueError("entry_point is for Python; in other languages, tests call the function themselves")
+        return self
+
+
+class WrittenVariants(NamedTuple):
+    """Contexts and variants of a file, and a line for each row that cannot be used."""
+
+    contexts: list[CodeContext]
+    variants: list[Variant]
+    faults: list[str]
+
+
+def read_variants(path: Path) -> WrittenVariants:
+    """Return the contexts of a file: TOML with ``[[contexts]]`` if its name ends in ``.toml``, else JSONL.
+
+    A malformed context is a line of ``faults``, with its place in the file; the other ones are returned.
+
+    Raises:
+        DataError: the file cannot be read, or is neither TOML nor JSONL.
+    """
+    written = WrittenVariants([], [], [])
+    seen: dict[str, str] = {}
+    for place, fields in _toml_contexts(path) if path.suffix == ".toml" else _json_contexts(path):
+        fault = _context_fault(fields, place, written, seen)
+        if fault:
+            written.faults.append(f"{place}: {fault}")
+    return written
+
+
+def _context_fault(fields: object, place: str, written: WrittenVariants, seen: dict[str, str]) -> str:
+    """Add a context with its implementations; return why it cannot be used, empty if it can."""
+    try:
+        row = WrittenContext.model_validate(fields)
+    except ValidationError as error:
+        return describe_validation_error(error)
+    if row.id in seen:
+        return f"the id {row.id!r} occurs in {seen[row.id]} already"
+    variants = []
+    for number, values in enumerate(row.implementations, 1):
+        implementation = _implementation(values, row.language)
+        if isinstance(implementation, str):
+            written.faults.append(f"{place}: implementation {number} of {row.id}: {implementation}")
+        else:
+            variants.append(_variant(row.id, number, implementation, place))
+    if not variants:
+        return f"{row.id}: no implementation is left"
+    seen[row.id] = place
+    written.contexts.append(_context(row, variants[0].text, place))
+    written.variants.extend(variants)
+    return ""
+
+
+def _json_contexts(path: Path) -> Iterator[tuple[str, object]]:
+    return ((f"{path}:{number}", row) for number, row in read_lines(path))
+
+
+def _toml_contexts(path: Path) -> Iterator[tuple[str, object]]:
+    rows = read_toml(path).get("contexts")
+    if not isinstance(rows, list) or not rows:
+        raise DataError(f"{path}: no [[contexts]]")
+    return ((f"{path}, context {number}", row) for number, row in enumerate(rows, 1))
+
+
+def _implementation(values: object, language: str) -> WrittenImplementation | str:
+    """Return an implementation, or why it cannot be used."""
+    try:
+        implementation = WrittenImplementation.model_validate(values)
+    except ValidationError as error:
+        return describe_validation_error(error)
+    if (implementation.requires or implementation.forbids) and not has_features(language):
+        return f"no features for requires and forbids in {language}"
+    return implementation
+
+
+def _variant(context: str, number: int, one: WrittenImplementation, place: str) -> Variant:
+    return Variant(
+        context=context,
+        name=f"hand-{number}",
+        origin="hand",
+        author=one.author,
+        category=one.category,
+        instruction=one.instruction,
+        text=one.code,
+        rule=FeatureRule(one.requires, one.forbids) if one.requires or one.forbids else None,
+        place=place,
+    )
+
+
+def _context(row: WrittenContext, first: str, place: str) -> CodeContext:
+    function = FunctionTest(row.tests, row.entry_point) if row.entry_point else None
+    return CodeContext(
+        id=row.id,
+        language=row.language,
+        prefix=row.prefix,
+        suffix=row.suffix,
+        reference=first if row.reference is None else row.reference,
+        tests=function.hidden if function else f"\n{row.tests}",
+        provenance=Provenance(source=row.source, licence=row.licence, revision=row.revision, date=row.date),
+        before=row.before,
+        function=function if row.compare == "values" else None,
+        cluster=row.id,
+        place=place,
+    )

@@ -108,8 +108,8 @@ def demand_faults(demands: Demands, text: str, surroundings: str, features: Foun
     if features is not None:
         required, forbidden = sorted(demands.required), sorted(demands.forbidden)
         # Effective features: a loop that does nothing does not meet the demand of a loop.
-        unmet += [f"no {name}" for name in required if features.effective.isdisjoint(constructs()[name].features)]
-        unmet += [f"has a {name}" for name in forbidden if not features.present.isdisjoint(constructs()[name].features)]
+        unmet += [f"no {name}" for name in required if features.isdisjoint(constructs()[name].features)]
+        unmet += [f"has a {name}" for name in forbidden if not features.isdisjoint(constructs()[name].features)]
     unmet += [f"no `{name}`" for name in sorted(demands.names) if not (_has(name, text) or _has(name, surroundings))]
     return unmet + [f"has `{name}`" for name in sorted(demands.forbidden_names) if _is_used(name, text, features)]
 
@@ -119,7 +119,7 @@ def _has(name: str, text: str) -> bool:
 
 
 def _is_used(name: str, text: str, features: FoundFeatures | None) -> bool:
-    return _has(name, text) if features is None else any(f"{kind}:{name}" in features.present for kind in _KINDS)
+    return _has(name, text) if features is None else any(f"{kind}:{name}" in features for kind in _KINDS)
 
 
 def demanded_rule(demands: Demands, features: FoundFeatures) -> FeatureRule | None:
@@ -144,4 +144,4 @@ def demanded_rule(demands: Demands, features: FoundFeatures) -> FeatureRule | No
 
 
 def _named(name: str, features: FoundFeatures) -> Iterator[str]:
-    return (f"{kind}:{name}" for kind in _KINDS if f"{kind}:{name}" in features.effective)
+    return (f"{kind}:{name}" for kind in _KINDS if f"{kind}:{name}" in features)

@@ -21,17 +21,11 @@ from caretbench.grouping import grouped
 from caretbench.languages import language_of_grammar
 from caretbench.suites.base import case_fields
 from caretbench.suites.c3bench.build.hidden_facts import unused_import
-from caretbench.suites.c3bench.build.variants.code_context import (
-    CodeContext,
-    ExaminedVariant,
-    FunctionTest,
-    Variant,
-    Verdict,
-)
+from caretbench.suites.c3bench.build.variants.code_context import CodeContext, ExaminedVariant, Variant, Verdict
 from caretbench.suites.c3bench.build.variants.demands import demand_faults, demanded_rule, demands_of
 from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, checked_readings
 from caretbench.suites.c3bench.implementations.features import FeatureRule
-from caretbench.suites.c3bench.implementations.quality import agreement_fault, agreement_program, quality_reject
+from caretbench.suites.c3bench.implementations.quality import agreement_fault, quality_reject
 from caretbench.syntax.parser import PythonPositions, is_well_formed_text, python_module
 
 _PACKAGE = "caretbench.suites.c3bench.build.variants"
@@ -113,7 +107,7 @@ def trial_faults(
             further.append(_watched_request(context, one.text, f"{index}/watched"))
         # Only functions can be called with other inputs; programs are decided by their tests.
         if context.function is not None and one.text != context.reference:
-            further.append(_agreement_request(context, context.function, one.text, f"{index}/agreement"))
+            further.append(context.comparison(one.text, f"{index}/agreement"))
     for identity, result in sorted(results_of(executor, further).items(), key=_order):
         index = int(identity.partition("/")[0])
         fault = _fault(result) or _access_fault(contexts[variants[index].context], variants[index].text, result, usual)
@@ -142,12 +136,6 @@ def _repeated(context: CodeContext, text: str, index: int, repeat: int) -> Execu
 def _watched_request(context: CodeContext, text: str, identity: str) -> ExecutionRequest:
     one = _request(context, text, identity)
     return one.model_copy(update={"source": watched_program(one.source)})
-
-
-def _agreement_request(context: CodeContext, function: FunctionTest, text: str, identity: str) -> ExecutionRequest:
-    reference, variant = context.source(context.reference), context.source(text)
-    source = agreement_program(reference, variant, function.text, function.entry_point)
-    return ExecutionRequest(id=identity, language="python", source=source)
 
 
 def _reference_effects(

@@ -54,6 +54,13 @@ class StructuredRequest:
     sampling: Sampling
     about: str
 
+    def first(self, role: str, prompt: RolePrompt) -> BuildRequest:
+        """Return the request to a model of a role."""
+        user = Template(prompt.user).substitute(self.words).strip()
+        messages = (Message(role="system", text=prompt.system.strip()), Message(role="user", text=user))
+        chat = ChatPrompt(messages=messages, schema_name=role, json_schema=self.schema)
+        return BuildRequest(self.key, chat, self.sampling, self.about)
+
 
 @dataclass(frozen=True)
 class UnreadableAnswer:
@@ -82,15 +89,13 @@ def readable_answers(
     """
     readable: dict[tuple[str, str], ValueT | UnreadableAnswer] = {}
     prompt = prompt or role_prompts()[role]
-    pending = {name: {one.key: _conversation(prompt, one) for one in asked} for name, asked in requests.items()}
+    pending = {name: {one.key: one.first(role, prompt) for one in asked} for name, asked in requests.items()}
     for number in range(1, TRIES + 1):
         pending = {name: asked for name, asked in pending.items() if asked}
         if not pending:
             break
-        answers = models.ask_each(
-            role, {name: [one.request(role) for one in asked.values()] for name, asked in pending.items()}
-        )
-        following: dict[str, dict[str, _Conversation]] = {name: {} for name in pending}
+        answers = models.ask_each(role, {name: [*asked.values()] for name, asked in pending.items()})
+        following: dict[str, dict[str, BuildRequest]] = {name: {} for name in pending}
         for name, asked in pending.items():
             for key, one in asked.items():
                 text = answers[name][one.key]
@@ -104,33 +109,14 @@ def readable_answers(
     return readable
 
 
-@dataclass(frozen=True)
-class _Conversation:
-    """Messages of one request so far, and the key of the next answer."""
-
-    key: str
-    first: StructuredRequest
-    messages: tuple[Message, ...]
-
-    def request(self, role: str) -> BuildRequest:
-        prompt = ChatPrompt(messages=self.messages, schema_name=role, json_schema=self.first.schema)
-        return BuildRequest(self.key, prompt, self.first.sampling, self.first.about)
-
-
-def _conversation(prompt: RolePrompt, one: StructuredRequest) -> _Conversation:
-    messages = (
-        Message(role="system", text=prompt.system.strip()),
-        Message(role="user", text=Template(prompt.user).substitute(one.words).strip()),
-    )
-    return _Conversation(one.key, one, messages)
-
-
-def _again(prompt: RolePrompt, one: _Conversation, key: str, answer: str, fault: str) -> _Conversation:
+def _again(prompt: RolePrompt, one: BuildRequest, key: str, answer: str, fault: str) -> BuildRequest:
+    """Return the request after an unreadable answer: the conversation so far, the answer and its fault."""
+    assert isinstance(one.prompt, ChatPrompt)  # noqa: S101  each of these requests is a conversation
     added = (
         Message(role="assistant", text=answer[:_SHOWN_ANSWER] or "(no text)"),
         Message(role="user", text=Template(prompt.again).substitute(fault=fault).strip()),
     )
-    return replace(one, key=key, messages=one.messages + added)
+    return replace(one, key=key, prompt=one.prompt.model_copy(update={"messages": one.prompt.messages + added}))
 
 
 GENERATOR_ROLE: Final = "generator"

@@ -1,4 +1,4 @@
-"""Rewrites of branches (returns, guard clauses, chains, conditional expressions, handlers), comprehensions and keys."""
+"""Rewrites of branches, comprehensions, keys and algorithms (heaps, insertion, built-in functions), and back."""
 
 from __future__ import annotations
 
@@ -248,3 +248,199 @@ def comprehension_to_loop(middle: PythonMiddle) -> Iterator[Rewritten]:
         heads = clause_lines(value)
         lines = [f"{name} = []", *heads, "    " * len(heads) + f"{name}.append({text_of(value.elt)})"]
         yield Rewritten(middle.replaced(index, index + 1, "\n".join(lines) + returned))
+
+
+def _calls(statement: ast.stmt, name: str) -> list[ast.Call]:
+    """Return the calls of a function outside of nested functions, comprehensions and loops' bodies."""
+    calls: list[ast.Call] = []
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.Call(func=ast.Name(id=called)) if called == name:
+                calls.append(node)
+        if not isinstance(node, ast.Lambda | ast.FunctionDef | ast.comprehension | ast.ListComp | ast.GeneratorExp):
+            waiting.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt))
+    return calls
+
+
+def _with_call_replaced(statement: ast.stmt, call: ast.Call, name: str) -> str:
+    """Return the text of a statement with a name in the place of a call."""
+    text = text_of(call)
+    copy = ast.parse(text_of(statement)).body[0]
+
+    class _Replace(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            return ast.Name(id=name, ctx=ast.Load()) if text_of(node) == text else self.generic_visit(node)
+
+    return text_of(_Replace().visit(copy))
+
+
+def _sorted_calls(middle: PythonMiddle) -> Iterator[tuple[int, ast.stmt, ast.Call]]:
+    for index, statement in enumerate(middle.statements):
+        if isinstance(statement, ast.Assign | ast.Return | ast.AugAssign | ast.Expr):
+            for call in _calls(statement, "sorted"):
+                if len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred):
+                    yield index, statement, call
+
+
+def _ordered(middle: PythonMiddle, names: Sequence[str], lines: str) -> Iterator[Rewritten]:
+    """Yield the middle with a sort by hand: ``lines`` put the values ``@`` in order, and use new names."""
+    for index, statement, call in _sorted_calls(middle):
+        if all(middle.fresh(name) for name in (*names, "ordered")):
+            made = lines.replace("@", text_of(call.args[0]))
+            text = f"{made}\n{_with_call_replaced(statement, call, 'ordered')}"
+            yield Rewritten(middle.replaced(index, index + 1, text))
+
+
+@rewrite
+def sorted_to_heap(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """``sorted`` of values → a heap from which the smallest is taken."""
+    lines = (
+        "import heapq\nheap = list(@)\nheapq.heapify(heap)\nordered = [heapq.heappop(heap) for _ in range(len(heap))]"
+    )
+    return _ordered(middle, ("heap", "heapq"), lines)
+
+
+@rewrite
+def sorted_to_insertion(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """``sorted`` of values → insertion of each into an ordered list."""
+    lines = "import bisect\nordered = []\nfor entry in @:\n    bisect.insort(ordered, entry)"
+    return _ordered(middle, ("entry", "bisect"), lines)
+
+
+@rewrite
+def sorted_to_selection(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """``sorted`` of values → repeated removal of the smallest one."""
+    lines = (
+        "remaining = list(@)\nordered = []\nwhile remaining:\n"
+        "    smallest = remaining.index(min(remaining))\n    ordered.append(remaining.pop(smallest))"
+    )
+    return _ordered(middle, ("remaining",), lines)
+
+
+def _accumulation(
+    middle: PythonMiddle, first: ast.stmt, second: ast.stmt
+) -> tuple[str, ast.expr, ast.For, ast.expr | None, ast.AugAssign] | None:
+    """Return name, start value, loop, condition and update of an accumulation; None if the statements are none."""
+    match first, second:
+        case (ast.Assign(targets=[ast.Name(id=name)], value=start), ast.For(body=[inner], orelse=[]) as loop):
+            pass
+        case _:
+            return None
+    condition = None
+    match inner:
+        case ast.If(test=test, body=[ast.AugAssign() as update], orelse=[]):
+            condition = test
+        case ast.AugAssign() as update:
+            pass
+        case _:
+            return None
+    used = loaded([loop.iter, update.value, *([condition] if condition else [])])
+    if not (isinstance(update.target, ast.Name) and update.target.id == name) or name in used:
+        return None
+    return None if stored(loop.target) & middle.read_outside([loop]) else (name, start, loop, condition, update)
+
+
+@rewrite
+def accumulator_to_sum(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """A loop that adds to an accumulator → ``sum`` of a generator expression."""
+    for index, (first, second) in enumerate(pairwise(middle.statements)):
+        accumulation = _accumulation(middle, first, second)
+        if accumulation is None or not isinstance(accumulation[4].op, ast.Add):
+            continue
+        name, start, loop, condition, update = accumulation
+        if not isinstance(start, ast.Constant) or not isinstance(start.value, int | float):
+            continue
+        suffix = f" if {text_of(condition)}" if condition else ""
+        lead = "" if start.value == 0 else f"{text_of(start)} + "
+        text = f"{name} = {lead}sum({text_of(update.value)} for {text_of(loop.target)} in {text_of(loop.iter)}{suffix})"
+        yield Rewritten(middle.replaced(index, index + 2, text), {"name": name})
+
+
+@rewrite
+def sum_to_loop(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """``sum`` of a generator expression or a list → a loop with an accumulator."""
+    for index, statement in enumerate(middle.statements):
+        if not isinstance(statement, ast.Assign | ast.Return | ast.AugAssign):
+            continue
+        for call in _calls(statement, "sum"):
+            total = middle.fresh("total")
+            if total is None or len(call.args) != 1 or call.keywords:
+                continue
+            head = _loop_heads(middle, statement, call.args[0])
+            if head is None:
+                continue
+            lines, margin, element = head
+            text = "\n".join([f"{total} = 0", *lines, "    " * margin + f"{total} += {element}"])
+            yield Rewritten(middle.replaced(index, index + 1, f"{text}\n{_with_call_replaced(statement, call, total)}"))
+            break
+
+
+def _loop_heads(middle: PythonMiddle, statement: ast.stmt, value: ast.expr) -> tuple[list[str], int, str] | None:
+    """Return the lines of loops over a generator expression or an iterable, their depth, and the element."""
+    if isinstance(value, ast.Starred):
+        return None
+    if not isinstance(value, ast.GeneratorExp | ast.ListComp):
+        entry = middle.fresh("entry")
+        return None if entry is None else ([f"for {entry} in {text_of(value)}:"], 1, entry)
+    if stored(value) & (middle.read_outside([statement]) | middle.parameters):
+        return None
+    lines = clause_lines(value)
+    return lines, len(lines), text_of(value.elt)
+
+
+@rewrite
+def comprehension_to_filter_and_map(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """A list comprehension over one loop → ``map`` and ``filter``."""
+    for index, statement in enumerate(middle.statements):
+        match statement:
+            case (
+                ast.Assign(value=ast.ListComp(elt=element, generators=[generator]) as value)
+                | ast.Return(value=ast.ListComp(elt=element, generators=[generator]) as value)
+            ) if isinstance(generator.target, ast.Name) and not contains(value.elt, ast.NamedExpr):
+                name, items = generator.target.id, text_of(generator.iter)
+            case _:
+                continue
+        if generator.ifs:
+            items = f"filter(lambda {name}: {' and '.join(f'({text_of(test)})' for test in generator.ifs)}, {items})"
+        is_same = isinstance(element, ast.Name) and element.id == name
+        if is_same and not generator.ifs:
+            continue
+        mapped = items if is_same else f"map(lambda {name}: {text_of(element)}, {items})"
+        lead = "return" if isinstance(statement, ast.Return) else f"{text_of(statement.targets)} ="
+        words = {"function": "filter" if generator.ifs else "map"}
+        yield Rewritten(middle.replaced(index, index + 1, f"{lead} list({mapped})"), words)
+
+
+@rewrite
+def loop_to_any_or_all(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """A loop that returns True or False at the first match → ``any`` or ``all``."""
+    for index, (first, second) in enumerate(pairwise(middle.statements)):
+        match second:
+            case ast.Return(value=ast.Constant(value=bool() as otherwise)):
+                search = _search(first)
+            case _:
+                continue
+        if search is None or not search[0] or search[2] is otherwise:
+            continue
+        heads, test, _ = search
+        clauses = " ".join(heads)
+        text = f"return all(not ({test}) {clauses})" if otherwise else f"return any({test} {clauses})"
+        yield Rewritten(middle.replaced(index, index + 2, text), {"function": "all" if otherwise else "any"})
+
+
+def _search(statement: ast.stmt) -> tuple[Sequence[str], str, bool] | None:
+    """Return clauses, condition and result of loops that return at the first match; None if they do more."""
+    match statement:
+        case ast.For(target=target, iter=items, body=[inner], orelse=[]):
+            deeper = _search(inner)
+            head = f"for {text_of(target)} in {text_of(items)}"
+            return None if deeper is None else ([head, *deeper[0]], deeper[1], deeper[2])
+        case ast.If(test=test, body=[ast.Return(value=ast.Constant(value=bool() as value))], orelse=[]):
+            return [], text_of(test), value
+        case ast.If(test=test, body=[inner], orelse=[]):
+            deeper = _search(inner)
+            return None if deeper is None or deeper[0] else ([], f"({text_of(test)}) and ({deeper[1]})", deeper[2])
+        case _:
+            return None
