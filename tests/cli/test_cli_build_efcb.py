@@ -17,7 +17,7 @@ from caretbench.build.sources.pull_request import read_pull_requests
 from caretbench.files import write_rows
 from caretbench.suites.efcb.build import problem_building
 from caretbench.suites.efcb.build.build_folder import EfcbFolder
-from caretbench.suites.efcb.build.leak_report import leak_report
+from caretbench.suites.efcb.build.problem_building import leak_report
 from tests.support.command_run import CommandRun
 from tests.support.efcb_changes import changes, write_history
 from tests.support.git_repository import DAY, EPOCH, History, git

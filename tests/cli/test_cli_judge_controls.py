@@ -16,7 +16,7 @@ from caretbench import cli
 from caretbench.problem import ChoiceCheck, Completion, Question
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.suites.efcb.build.build_folder import EfcbFolder
-from caretbench.suites.efcb.build.options import EfcbOptions
+from caretbench.suites.efcb.build.changes import EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems
 from tests.support.efcb_changes import records
 from tests.support.model_server import ModelServer, Recorded

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.suites.efcb.build.build_folder import EfcbFolder
-from caretbench.suites.efcb.build.options import EfcbOptions
+from caretbench.suites.efcb.build.changes import EfcbOptions
 from caretbench.suites.efcb.build.problem_building import BuiltProblems, build_problems
 from caretbench.suites.efcb.problem_metadata import seeded_random
 from tests.support.git_repository import DAY, EPOCH, History

@@ -11,7 +11,7 @@ from caretbench.build.sources.git.patches import PatchLimits, SkippedCommit
 from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.build.sources.repository import read_repository_facts
 from caretbench.files import DataError
-from caretbench.suites.efcb.build.hunks import parse_hunks
+from caretbench.suites.efcb.build.edits.patch_parts import parse_hunks
 from tests.support.git_repository import DAY, EPOCH, History, git, take_away
 
 Result = PullRequest | SkippedCommit
@@ -160,7 +160,7 @@ def test_contents_and_messages_that_look_like_git_are_only_text(history: History
     assert change.description.startswith("Text\ndiff --git a/z b/z\n--- a/z")
     (file,) = change.files
     (hunk,) = parse_hunks(file.patch)
-    assert "\n".join(hunk.new_lines) + "\n" == "keep\n" + text
+    assert "".join(f"{line.text}\n" for _, line in hunk.numbered("+ ")) == "keep\n" + text
     assert (file.additions, file.deletions) == (len(text.split("\n")) - 1, 1)
     assert (newest.files[0].additions, newest.files[0].deletions) == (0, file.additions)
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from caretbench.build.sources.pull_request import FileChange, PullRequest, read_pull_requests, to_utc
 from caretbench.files import DataError
-from caretbench.suites.efcb.build.hunks import parse_hunks
+from caretbench.suites.efcb.build.edits.patch_parts import parse_hunks
 
 
 def record(**changes: Any) -> dict[str, Any]:

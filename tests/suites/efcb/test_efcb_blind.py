@@ -18,8 +18,7 @@ from caretbench.runs.runner import RunResult
 from caretbench.suites.efcb.efcb_score import ProblemOutcome, efcb_score
 from caretbench.suites.efcb.problem_metadata import TASKS, EfcbTask
 from caretbench.suites.efcb.suite import Efcb
-from caretbench.suites.efcb.tables.choice_tables import blind_tables
-from caretbench.suites.efcb.tables.score_basis import ModelRows
+from caretbench.suites.efcb.tables.choice_tables import ModelRows, blind_tables
 from tests.support.efcb_changes import build_tasks
 
 

@@ -32,58 +32,58 @@ PLUS = "\n".join(f"+{line}" for line in LINES)
 
 
 @pytest.mark.parametrize(
-    ("answer", "form"),
+    "answer",
     [
-        (PLAIN, "lines"),
-        (f"\n\n{PLAIN}\n\n", "lines"),
-        (PLAIN.replace("\n", "\r\n"), "lines"),
-        (PLUS, "lines"),
-        (f"```go\n{PLAIN}\n```", "lines"),
-        (f"```\n{PLUS}", "lines"),
-        (f"For instance\n```\nfresh(1)\n```\nThe lines:\n```go\n{PLAIN}\n```\n", "lines"),
-        (f"<think>Is it `old`?\n```\nlong = 1\nlonger = 2\nlongest = 3\nall = 4\n```</think>\n{PLAIN}", "lines"),
-        (f"[[MASK]]\n{PLAIN}", "lines"),
-        (PATCH.replace("[[MASK]]\n" * 3, f"{PLUS}\n"), "patch"),
-        (PATCH.replace("[[MASK]]\n" * 3, f"{PLAIN}\n"), "patch"),
-        (f"--- a/b.go\n+++ b/b.go\n@@ -10,5 +10,7 @@\n \tsetUp()\n{PLUS}\n+\tdone()\n \tcheck()\n }}", "patch"),
-        (f"@@ @@\n{PLUS}\n+\tdone()", "patch"),
-        (f" \tsetUp()\n-\told(1)\n-\told(2)\n{PLUS}\n+\tdone()\n \tcheck()", "patch"),
-        (f"\tsetUp()\n{PLAIN}\n\tdone()\n\tcheck()\n}}", "patch"),
-        (f"-\told(2)\n{PLUS}", "patch"),
+        PLAIN,
+        f"\n\n{PLAIN}\n\n",
+        PLAIN.replace("\n", "\r\n"),
+        PLUS,
+        f"```go\n{PLAIN}\n```",
+        f"```\n{PLUS}",
+        f"For instance\n```\nfresh(1)\n```\nThe lines:\n```go\n{PLAIN}\n```\n",
+        f"<think>Is it `old`?\n```\nlong = 1\nlonger = 2\nlongest = 3\nall = 4\n```</think>\n{PLAIN}",
+        f"[[MASK]]\n{PLAIN}",
+        PATCH.replace("[[MASK]]\n" * 3, f"{PLUS}\n"),
+        PATCH.replace("[[MASK]]\n" * 3, f"{PLAIN}\n"),
+        f"--- a/b.go\n+++ b/b.go\n@@ -10,5 +10,7 @@\n \tsetUp()\n{PLUS}\n+\tdone()\n \tcheck()\n }}",
+        f"@@ @@\n{PLUS}\n+\tdone()",
+        f" \tsetUp()\n-\told(1)\n-\told(2)\n{PLUS}\n+\tdone()\n \tcheck()",
+        f"\tsetUp()\n{PLAIN}\n\tdone()\n\tcheck()\n}}",
+        f"-\told(2)\n{PLUS}",
     ],
 )
-def test_the_same_lines_are_read_from_every_form(answer: str, form: str) -> None:
-    assert parse_masked_answer(answer, PATCH) == (LINES, form)
+def test_the_same_lines_are_read_from_every_form(answer: str) -> None:
+    assert parse_masked_answer(answer, PATCH) == LINES
 
 
 @pytest.mark.parametrize(
-    ("answer", "form"),
+    "answer",
     [
-        (None, "empty"),
-        (" \n", "empty"),
-        ("```\n```", "empty"),
-        ("[[MASK]]\n[[MASK]]\n[[MASK]]", "empty"),
-        (PATCH, "empty"),
-        (PATCH.replace("[[MASK]]\n", ""), "empty"),
-        ("<think>never ends", "unfinished_reasoning"),
+        None,
+        " \n",
+        "```\n```",
+        "[[MASK]]\n[[MASK]]\n[[MASK]]",
+        PATCH,
+        PATCH.replace("[[MASK]]\n", ""),
+        "<think>never ends",
     ],
 )
-def test_what_writes_nothing_is_told(answer: str | None, form: str) -> None:
-    assert parse_masked_answer(answer, PATCH) == ((), form)
+def test_what_writes_nothing_is_told(answer: str | None) -> None:
+    assert parse_masked_answer(answer, PATCH) == ()
 
 
 def test_an_answer_of_the_right_length_is_never_cut() -> None:
-    assert parse_masked_answer("\tsetUp()\n\tx()\n\tdone()", PATCH).lines == ("\tsetUp()", "\tx()", "\tdone()")
-    assert parse_masked_answer("\tdone()", PATCH).lines == ("\tdone()",)
+    assert parse_masked_answer("\tsetUp()\n\tx()\n\tdone()", PATCH) == ("\tsetUp()", "\tx()", "\tdone()")
+    assert parse_masked_answer("\tdone()", PATCH) == ("\tdone()",)
 
 
 def test_too_many_lines_stay_too_many() -> None:
-    assert parse_masked_answer(f"{PLAIN}\n\tmore()\n\tstill()", PATCH).lines == (*LINES, "\tmore()", "\tstill()")
+    assert parse_masked_answer(f"{PLAIN}\n\tmore()\n\tstill()", PATCH) == (*LINES, "\tmore()", "\tstill()")
 
 
 def test_a_repeated_answer_ends_somewhere() -> None:
-    assert len(parse_masked_answer("\tx()\n" * 5000, PATCH).lines) == 1000
-    assert len(parse_masked_answer("@@ @@\n" + "+\tx()\n" * 5000, PATCH).lines) <= 1000
+    assert len(parse_masked_answer("\tx()\n" * 5000, PATCH)) == 1000
+    assert len(parse_masked_answer("@@ @@\n" + "+\tx()\n" * 5000, PATCH)) <= 1000
 
 
 def test_the_hunk_ends_where_its_header_says() -> None:

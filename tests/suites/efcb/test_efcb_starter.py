@@ -11,11 +11,10 @@ from caretbench.build.sources.pull_request import PullRequest
 from caretbench.errors import DataError, MachineError
 from caretbench.problem import Problem, Question
 from caretbench.suites import load_suite
-from caretbench.suites.efcb.build import leak_report as leaks
+from caretbench.suites.efcb.build import problem_building as leaks
 from caretbench.suites.efcb.build import starter_set as starter
 from caretbench.suites.efcb.build.changes import filter_changes, render_patch
-from caretbench.suites.efcb.build.choices.gmcq_hard import _are_equidistant
-from caretbench.suites.efcb.build.choices.version_texts import VersionSet, _fault
+from caretbench.suites.efcb.build.choices.gmcq_hard import VersionSet, _are_equidistant, _fault
 from caretbench.suites.efcb.build.problem_building import task_and_tier
 from caretbench.suites.efcb.choices import query_text
 from caretbench.syntax.parser import has_error, parse
@@ -133,10 +132,10 @@ def test_people_wrote_four_texts_for_four_versions(pulls: list[PullRequest]) -> 
             assert isinstance(problem.shown, Question)
             versions.append(problem.shown.choices["ABCD".index(problem.reference)])
         # Each line occurs once, both edits are made, and the choices are four programs at equal distances.
-        assert versions[0] == shown[one.change]
+        assert versions[0] == shown[one["change"]]
         assert len(set(versions)) == 4
         assert _are_equidistant(versions)
-        assert [edit.edited in versions[3] for edit in (one.first, one.second)] == [True, True]
+        assert [edit["edited"] in versions[3] for edit in (one["first"], one["second"])] == [True, True]
         found = VersionSet("", tuple(versions))
         assert [len(found.edited_lines(number)) for number in range(4)] == [2] * 4
         assert _fault(found, [query_text(problem) for problem in members]) is None

@@ -14,15 +14,7 @@ from caretbench.problem import Problem, Question
 from caretbench.suites.baselines import BaselineFunction
 from caretbench.suites.efcb.choices import LETTERS, query_text
 from caretbench.suites.efcb.descriptions import shown_patch
-from caretbench.suites.efcb.lexical_similarity import (
-    Attack,
-    AttackQuestion,
-    PatchCorpus,
-    file_titles,
-    score_by_consensus,
-    score_by_length,
-    score_by_shortness,
-)
+from caretbench.suites.efcb.lexical_similarity import SHAPE_SCORES, Attack, AttackQuestion, PatchCorpus, file_titles
 from caretbench.suites.efcb.masked_answers import copy_previous_lines, read_masked_patch
 from caretbench.suites.efcb.problem_metadata import EfcbTask, seeded_random
 from caretbench.syntax.documentation import comment_marks
@@ -54,7 +46,7 @@ def _best_choice(attack: Attack) -> Callable[[Problem, Question], str]:
 
     def write(problem: Problem, shown: Question) -> str:
         repository = str(problem.labels.get("repository", ""))
-        scores = attack(AttackQuestion(query_text(problem), shown.choices, repository, problem.cluster))
+        scores = attack(AttackQuestion(query_text(problem), shown.choices, repository))
         rounded = [round(number, 9) for number in scores]  # ties within rounding: the first one
         # The first of ties, since a baseline answers with one letter; the leak report shares the credit among them.
         return LETTERS[rounded.index(max(rounded))]
@@ -109,9 +101,7 @@ BASELINES: Final[Mapping[str, BaselineFunction]] = {
     "empty": lambda _: "",
     "random": _choice_baseline(_random),
     "always-a": _choice_baseline(lambda _problem, _shown: LETTERS[0]),
-    "longest": _choice_baseline(_best_choice(score_by_length)),
-    "shortest": _choice_baseline(_best_choice(score_by_shortness)),
-    "consensus": _choice_baseline(_best_choice(score_by_consensus)),
+    **{name: _choice_baseline(_best_choice(attack)) for name, attack in SHAPE_SCORES.items()},
     "lexical": _choice_baseline(_best_choice(_lexical)),
     "copy": _copy,
 }

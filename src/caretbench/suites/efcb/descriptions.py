@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple
 
 from caretbench.metrics.text_overlap import bag_overlap, chrf, content_words, rouge_l
 from caretbench.problem import CriterionCheck, Problem, Question
@@ -39,29 +38,17 @@ DESCRIPTION_INSTRUCTION: Final = (
     "Write the title and the description of the pull request that makes the following patch: what changes and why, as"
     " far as the patch tells. Answer in this form:\n\nTitle: the title, in one line\n\nBody: the description"
 )
-
-
-DescriptionForm = Literal["labelled", "json", "plain", "empty", "unfinished_reasoning"]
-
-
 _WRAP: Final = r"[\s>#*_`\[\]\"']*"
-
-
 _TITLE: Final = re.compile(rf"^{_WRAP}(?:PR |Pull Request )?Title{_WRAP}(?::|$)", re.MULTILINE | re.IGNORECASE)
-
-
 _BODY: Final = re.compile(rf"^{_WRAP}(?:PR )?(?:Body|Description){_WRAP}(?::|$)", re.MULTILINE | re.IGNORECASE)
-
-
 _WRAPPED: Final = re.compile(r"\A\s*(```+|~~~+)[^\n`]*\n(.*?)\n?\1\s*\Z", re.DOTALL)
 
 
 class WrittenDescription(NamedTuple):
-    """A title and a description, and their form; ``plain``: the first line is the title."""
+    """A title and a description."""
 
     title: str
     body: str
-    form: DescriptionForm
 
     @property
     def text(self) -> str:
@@ -70,15 +57,12 @@ class WrittenDescription(NamedTuple):
 
 
 def parse_description(text: str | None) -> WrittenDescription:
-    """Return title and description of a raw answer, without reasoning and an enclosing fence."""
+    """Return title and description of a raw answer; without labels, the first line is the title."""
     said = remove_reasoning((text or "").replace("\r\n", "\n"))
-    if said is None:
-        return WrittenDescription("", "", "unfinished_reasoning")
-    wrapped = _WRAPPED.fullmatch(said)
-    said = (wrapped[2] if wrapped else said).strip()
-    if not said:
-        return WrittenDescription("", "", "empty")
-    return _from_json(said) or _from_labels(said) or _plain(said)
+    wrapped = _WRAPPED.fullmatch(said or "")
+    said = (wrapped[2] if wrapped else said or "").strip()
+    first, _, rest = said.partition("\n")
+    return _from_json(said) or _from_labels(said) or WrittenDescription(_bare(first), rest.strip())
 
 
 def _from_json(said: str) -> WrittenDescription | None:
@@ -95,7 +79,7 @@ def _from_json(said: str) -> WrittenDescription | None:
     title, body = fields.get("title"), fields.get("body", fields.get("description"))
     if not isinstance(title, str) or not isinstance(body, str):
         return None
-    return WrittenDescription(_bare(title), body.strip(), "json")
+    return WrittenDescription(_bare(title), body.strip())
 
 
 def _from_labels(said: str) -> WrittenDescription | None:
@@ -105,17 +89,12 @@ def _from_labels(said: str) -> WrittenDescription | None:
         return None
     before = _behind(said[title.end() if title else 0 : body.start() if body else len(said)])
     first, _, rest = before.partition("\n")
-    return WrittenDescription(_bare(first), _behind(said[body.end() :] if body else rest), "labelled")
+    return WrittenDescription(_bare(first), _behind(said[body.end() :] if body else rest))
 
 
 def _behind(text: str) -> str:
     """Return the text after a label, without closing marks (``**Title:**``)."""
     return text.strip().removeprefix("**").removeprefix("__").strip()
-
-
-def _plain(said: str) -> WrittenDescription:
-    first, _, rest = said.partition("\n")
-    return WrittenDescription(_bare(first), rest.strip(), "plain")
 
 
 def _bare(title: str) -> str:
@@ -324,17 +303,15 @@ def hallucination_scores(problem: Problem, text: str | None) -> Mapping[str, flo
 
     ``names_unsupported`` is 1 if the answer has an unsupported mention or is empty (as judges decide:
     ``hallucination``), ``unsupported_share`` is their share of all mentions, missing without mentions;
-    ``unsupported_identifiers``, ``…_paths``, ``…_numbers``, ``…_references`` count them, ``mentions`` counts all.
+    ``mentions`` counts all.
     ``answered`` is 1 unless the answer is empty.
     """
     answer = parse_description(text)
     made_up, total = unsupported_mentions(problem, answer)
-    counts = Counter(mention.kind for mention in made_up)
     values = {
         # Otherwise silence would be the best answer to a task that counts inventions.
         "names_unsupported": float(bool(made_up) or not answer.text),
         "mentions": float(total),
         "answered": float(bool(answer.text)),
     }
-    values |= {f"unsupported_{kind}s": float(counts[kind]) for kind in get_args(MentionKind)}
     return values | ({"unsupported_share": len(made_up) / total} if total else {})

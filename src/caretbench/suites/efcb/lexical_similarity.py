@@ -25,7 +25,7 @@ from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.suites.efcb.choices import query_text
 
 if TYPE_CHECKING:
-    from scipy.sparse import csc_array, csr_array
+    from scipy.sparse import csr_array
 
 Scores = npt.NDArray[np.float64]
 
@@ -48,65 +48,41 @@ class PatchCorpus:
 
     def __init__(self, texts: Sequence[str]) -> None:
         counts = [Counter(split_words(text)) for text in texts]
-        vocabulary = sorted(set().union(*counts)) if counts else []
-        self._columns: Mapping[str, int] = {word: column for column, word in enumerate(vocabulary)}
-        starts = np.cumsum([0, *map(len, counts)])
-        columns = np.fromiter((self._columns[word] for count in counts for word in count), np.int64, int(starts[-1]))
-        values = np.fromiter((number for count in counts for number in count.values()), float, len(columns))
+        holders = Counter(word for count in counts for word in count)
+        self._columns: Mapping[str, int] = {word: column for column, word in enumerate(sorted(holders))}
+        held = np.array([holders[word] for word in self._columns], dtype=float)
+        # Smoothed inverse document frequency of every word: ``ln((1 + n) / (1 + df)) + 1``.
+        self._rarity: Scores = np.log((1 + len(texts)) / (1 + held)) + 1
+        self._vectors = self._weighted(counts)
+
+    def _weighted(self, counts: Sequence[Counter[str]]) -> csr_array:
+        """Return ``(1 + ln tf) × idf`` of the known words of each text, normalised to length 1."""
         from scipy.sparse import csr_array  # 0.3 s of CPU: only who compares words needs it
 
-        self._counts = csr_array((values, columns, starts), shape=(len(texts), len(vocabulary)))
+        known = [{self._columns[word]: count[word] for word in count if word in self._columns} for count in counts]
+        starts = np.cumsum([0, *map(len, known)])
+        columns = np.fromiter((column for one in known for column in one), np.int64, int(starts[-1]))
+        values = np.fromiter((number for one in known for number in one.values()), float, len(columns))
+        weights = (1 + np.log(values)) * self._rarity[columns]
+        vectors = csr_array((weights, columns, starts), shape=(len(known), len(self._columns)))
         # Products of vectors add up in the order of the columns. Sorted, the sums are the same for every order of the
         # words in a patch.
-        self._counts.sort_indices()
-        self._holders = np.bincount(columns, minlength=len(vocabulary)).astype(float)
-
-    def __len__(self) -> int:
-        return int(self._counts.shape[0])
-
-    @cached_property
-    def _rarity(self) -> Scores:
-        """Smoothed inverse document frequency of every word: ``ln((1 + n) / (1 + df)) + 1``."""
-        return np.log((1 + len(self)) / (1 + self._holders)) + 1
-
-    @cached_property
-    def _vectors(self) -> csr_array:
-        """``(1 + ln tf) × idf`` of each patch, normalised to length 1."""
-        vectors = self._counts.copy()
-        vectors.data = (1 + np.log(vectors.data)) * self._rarity[vectors.indices]
+        vectors.sort_indices()
         lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
         vectors.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(vectors.indptr))
         return vectors
 
     @cached_property
-    def _vectors_by_word(self) -> csc_array:
-        return self._vectors.tocsc()
+    def _by_word(self) -> csr_array:
+        return self._vectors.T.tocsr()
+
+    def query_vectors(self, queries: Sequence[str]) -> csr_array:
+        """Return texts as TF-IDF vectors of length 1, one row each; words that no patch has are ignored."""
+        return self._weighted([Counter(split_words(query)) for query in queries])
 
     def tfidf(self, query: str) -> Scores:
-        """Return the TF-IDF cosine of each patch with a text; words that no patch has are ignored."""
-        query_weights, length = self._query_weights(query)
-        scores = self._sum_scores(self._vectors_by_word, query_weights)
-        return scores / length if length else scores
-
-    def _query_counts(self, query: str) -> dict[int, int]:
-        """Return the number of each word in the query, by its column."""
-        known = Counter(word for word in split_words(query) if word in self._columns)
-        return dict(sorted((self._columns[word], number) for word, number in known.items()))
-
-    def _query_weights(self, query: str) -> tuple[dict[int, float], float]:
-        """Return the TF-IDF weight of each word of the query by its column, and the vector's length."""
-        query_weights = {
-            column: float(1 + np.log(number)) * float(self._rarity[column])
-            for column, number in self._query_counts(query).items()
-        }
-        return query_weights, float(np.sqrt(sum(weight**2 for weight in query_weights.values())))
-
-    def _sum_scores(self, by_word: csc_array, query_weights: Mapping[int, float]) -> Scores:
-        """Return each patch's sum of weights of the query's words, word by word: few patches have most words."""
-        scores = np.zeros(len(self))
-        for column, weight in query_weights.items():
-            held = slice(by_word.indptr[column], by_word.indptr[column + 1])
-            scores[by_word.indices[held]] += weight * by_word.data[held]
+        """Return the TF-IDF cosine of each patch with a text."""
+        scores: Scores = (self.query_vectors([query]) @ self._by_word).toarray()[0]
         return scores
 
 
@@ -158,36 +134,6 @@ def code_lines(text: str) -> Iterator[str]:
             yield line[1:]
 
 
-class QuestionNgrams:
-    """Bigram model of the lines of one question."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._pairs: Counter[tuple[str, str]] = Counter()
-        self._heads: Counter[str] = Counter()
-        self._words: Counter[str] = Counter()
-        for line in lines:
-            for before, word in _bigrams(line):
-                self._pairs[before, word] += 1
-                self._heads[before] += 1
-                self._words[word] += 1
-        self._total = self._words.total()
-
-    def log_likelihoods(self, texts: Iterable[Iterable[str]]) -> list[float]:
-        """Return the natural log probability of each group of lines."""
-        # Only lines that differ are scored. In naive edits this alone finds .65 (two words exchanged) to .77 (three
-        # exchanged names) of 150 questions of tailscale.
-        return [sum(map(self._log_likelihood, lines)) for lines in texts]
-
-    def _log_likelihood(self, line: str) -> float:
-        score = 0.0
-        for before, word in _bigrams(line):
-            one = (self._words[word] + SMOOTHING_STRENGTH * UNSEEN_SHARE) / (self._total + SMOOTHING_STRENGTH)
-            score += math.log(
-                (self._pairs[before, word] + SMOOTHING_STRENGTH * one) / (self._heads[before] + SMOOTHING_STRENGTH)
-            )
-        return score
-
-
 @lru_cache(maxsize=20_000)
 def _bigrams(line: str) -> tuple[tuple[str, str], ...]:
     tokens = tokenize(line)
@@ -209,7 +155,6 @@ class AttackQuestion(NamedTuple):
     query: str
     choices: tuple[str, ...]
     repository: str
-    cluster: str
 
 
 Attack = Callable[[AttackQuestion], Sequence[float]]
@@ -228,7 +173,7 @@ def to_attack_question(problem: Problem) -> tuple[AttackQuestion, int] | None:
     if check is None or not isinstance(problem.shown, Question):
         return None
     repository = str(problem.labels.get("repository", ""))
-    return (AttackQuestion(query_text(problem), problem.shown.choices, repository, problem.cluster), check.correct)
+    return AttackQuestion(query_text(problem), problem.shown.choices, repository), check.correct
 
 
 def choice_credit(scores: Sequence[float], correct: int) -> float:
@@ -242,19 +187,13 @@ def choice_credit(scores: Sequence[float], correct: int) -> float:
     return tied[correct] / sum(tied)
 
 
-def score_by_length(problem: AttackQuestion) -> Sequence[float]:
-    """Score choices by their number of characters."""
-    return [len(choice) for choice in problem.choices]
-
-
-def score_by_shortness(problem: AttackQuestion) -> Sequence[float]:
-    """Score choices by their number of characters, fewest first."""
-    return [-len(choice) for choice in problem.choices]
-
-
-def score_by_consensus(problem: AttackQuestion) -> Sequence[float]:
-    """Score choices by their word distance to the others, smallest first."""
-    return [-float(distance) for distance in word_distances(problem.choices).sum(axis=1)]
+SHAPE_SCORES: Final[Mapping[str, Attack]] = {
+    "longest": lambda problem: [len(choice) for choice in problem.choices],
+    "shortest": lambda problem: [-len(choice) for choice in problem.choices],
+    # The smallest word distance to the others finds .993 of the released GMCQ-Hard.
+    "consensus": lambda problem: [-float(distance) for distance in word_distances(problem.choices).sum(axis=1)],
+}
+"""Attacks by length and consensus of the choices, by name."""
 
 
 def text_attacks(problems: Iterable[AttackQuestion]) -> dict[str, Attack]:
@@ -273,9 +212,25 @@ def text_attacks(problems: Iterable[AttackQuestion]) -> dict[str, Attack]:
 
 
 def _question_ngrams(problem: AttackQuestion) -> Sequence[float]:
-    """Return scores by bigrams of the question's text and of the lines that all choices share."""
+    """Return the log probability of each choice by bigrams of the question's text and of the lines that all share."""
     shared, apart = split_shared_lines(problem.choices)
-    return QuestionNgrams([*shared, *problem.query.split("\n")]).log_likelihoods(apart)
+    pairs = Counter(pair for line in (*shared, *problem.query.split("\n")) for pair in _bigrams(line))
+    heads, words = Counter[str](), Counter[str]()
+    for (before, word), number in pairs.items():
+        heads[before] += number
+        words[word] += number
+    total = words.total()
+
+    def log_likelihood(line: str) -> float:
+        score = 0.0
+        for before, word in _bigrams(line):
+            one = (words[word] + SMOOTHING_STRENGTH * UNSEEN_SHARE) / (total + SMOOTHING_STRENGTH)
+            score += math.log((pairs[before, word] + SMOOTHING_STRENGTH * one) / (heads[before] + SMOOTHING_STRENGTH))
+        return score
+
+    # Only lines that differ are scored. In naive edits this alone finds .65 (two words exchanged) to .77 (three
+    # exchanged names) of 150 questions of tailscale.
+    return [sum(map(log_likelihood, lines)) for lines in apart]
 
 
 def floor_credits(problems: Iterable[Problem]) -> dict[str, dict[str, float]]:

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace
 from caretbench.metrics.similarity import similarities
@@ -30,25 +30,11 @@ from caretbench.syntax.uses.identifiers import identifiers
 MASK_PLACEHOLDER: Final = "[[MASK]]"
 
 
-AnswerForm = Literal["lines", "patch", "empty", "unfinished_reasoning"]
-
 _FENCED: Final = re.compile(r"^(```+|~~~+)[^\n`]*\n(.*?)(?:^\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _HEADER: Final = re.compile(r"@@ -\d+(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))? @@")
 _FRAME: Final = re.compile(r"@@(?:\s|$)|diff --git |index [0-9a-f]{6,}\.\.|(?:---|\+\+\+) (?:[ab]/|/dev/null)|---$")
 _MAX_LINES: Final = 1_000
 """Maximum number of lines of an answer that are parsed; longer answers repeat themselves."""
-
-
-class MaskedAnswer(NamedTuple):
-    """The answered lines without plus signs, and the form: only ``lines``, or a ``patch`` around them."""
-
-    lines: tuple[str, ...]
-    form: AnswerForm
-
-    @property
-    def text(self) -> str:
-        """The lines as one text."""
-        return "\n".join(self.lines)
 
 
 class MaskedHunk(NamedTuple):
@@ -96,28 +82,23 @@ def find_masked_hunk(patch: str) -> MaskedHunk:
     return MaskedHunk(before, masks, after, headers.index(top), len(headers))
 
 
-def parse_masked_answer(text: str | None, patch: str) -> MaskedAnswer:
-    """Return the lines of an answer that replace the masks of a shown patch.
+def parse_masked_answer(text: str | None, patch: str) -> tuple[str, ...]:
+    """Return the lines of an answer that replace the masks of a shown patch, without plus signs.
 
     Reasoning, fences (the longest block counts) and plus signs are removed. If the answer is a hunk or a patch, the
     lines are those between the shown lines. Answers with too many lines lose shown lines that they repeat at their
     ends.
     """
     hunk = find_masked_hunk(patch)
-    body = unwrap_answer(text)
-    if body is None:
-        return MaskedAnswer((), "unfinished_reasoning")
+    body = unwrap_answer(text) or ""
     lines = _trim_blank_lines([line for line in body.split("\n")[:_MAX_LINES] if line.strip() != MASK_PLACEHOLDER])
-    form: AnswerForm = "lines"
     if any(map(_FRAME.match, lines)):
-        lines, form = _lines_between(_masked_part(lines, hunk), hunk), "patch"
+        lines = _lines_between(_masked_part(lines, hunk), hunk)
     # An answer of the requested length is taken as it is: a hidden line may equal the shown one next to it, `return
     # null` for example.
     elif len(lines) > hunk.mask_count:
-        trimmed = _remove_repeated_context(lines, hunk)
-        lines, form = trimmed, "lines" if len(trimmed) == len(lines) else "patch"
-    lines = _trim_blank_lines(lines)
-    return MaskedAnswer(_strip_plus_signs(lines), form) if lines else MaskedAnswer((), "empty")
+        lines = _remove_repeated_context(lines, hunk)
+    return _strip_plus_signs(_trim_blank_lines(lines))
 
 
 def unwrap_answer(text: str | None) -> str | None:
@@ -311,7 +292,7 @@ def masked_error_kinds(problem: Problem, text: str | None) -> list[Measurement]:
 def _written(text: str | None, shown: MaskedPatch) -> str:
     if shown.hunk is None:
         return unwrap_answer(text) or ""
-    return parse_masked_answer(text, shown.patch).text
+    return "\n".join(parse_masked_answer(text, shown.patch))
 
 
 def _measures(lines: str, reference: str, shown: MaskedPatch) -> dict[str, float]:

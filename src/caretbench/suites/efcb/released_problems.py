@@ -14,9 +14,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-from caretbench.files import DataError, read_lines, sha256_text
+from caretbench.files import DataError, read_lines, read_rows, sha256_text
 from caretbench.problem import (
     Check,
     ChoiceCheck,
@@ -28,10 +28,12 @@ from caretbench.problem import (
     Provenance,
     Question,
     ReleasedMessage,
+    Row,
 )
 from caretbench.suites.efcb.choices import INSTRUCTION, LETTERS
 from caretbench.suites.efcb.descriptions import DESCRIPTION_INSTRUCTION, JUDGE_CRITERIA, parse_description
 from caretbench.suites.efcb.efcb_score import MAX_JUDGED_SCORE
+from caretbench.suites.efcb.lexical_similarity import MIN_QUESTIONS
 from caretbench.suites.efcb.masked_answers import (
     CRITERION_NAME,
     MASK_PLACEHOLDER,
@@ -39,8 +41,93 @@ from caretbench.suites.efcb.masked_answers import (
     WHOLE_PATCH_TIER,
     whole_patch_request,
 )
-from caretbench.suites.efcb.patches import FILE_SEPARATOR, RenderedFile, RenderedPatch
-from caretbench.suites.efcb.problem_metadata import SUITE_NAME, EfcbTask, patch_labels
+from caretbench.suites.efcb.problem_metadata import (
+    FILE_SEPARATOR,
+    SUITE_NAME,
+    EfcbTask,
+    RenderedFile,
+    RenderedPatch,
+    patch_labels,
+)
+
+# Chance alone exceeds three standard errors for one attack in 740.
+MAX_STANDARD_ERRORS: Final = 3.0
+
+
+LeakKind = Literal["limit", "floor"]
+
+
+class Leak(Row):
+    """The accuracy of one attack in one tier of one task; an exceeded ``limit`` fails the build.
+
+    ``accuracy`` and ``chance`` are shares from 0 to 1, ``standard_error`` is that of guessing. A limit allows three
+    standard errors above chance.
+    """
+
+    task: str
+    tier: str = ""
+    query: str = ""
+    attack: str
+    kind: LeakKind
+    problems: int
+    accuracy: float
+    chance: float
+    standard_error: float
+
+    @property
+    def deviation(self) -> float:
+        """Number of standard errors above chance."""
+        return (self.accuracy - self.chance) / self.standard_error if self.standard_error else 0.0
+
+    @property
+    def has_too_few_questions(self) -> bool:
+        """Return whether the tier has too few questions to test."""
+        return self.problems < MIN_QUESTIONS
+
+    @property
+    def exceeds_limit(self) -> bool:
+        """Return whether a limit is exceeded."""
+        # A deviation of exactly three standard errors is within the limit on every machine.
+        return self.kind == "limit" and self.deviation > MAX_STANDARD_ERRORS + 1e-9
+
+
+class BuiltFolder:
+    """Reader of a build's folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.pull_requests_path = path / "pull_requests.jsonl"
+        self.manifest_path = path / "manifest.json"
+        self.rejected_path = path / "rejected.jsonl"
+        self.leaks_path = path / "leaks.jsonl"
+        self.candidates_path = path / "candidates.jsonl"
+        self.problems_path = path / "problems.jsonl"
+
+    def has_build(self) -> bool:
+        """Return whether the folder contains a build, finished or not."""
+        return any(path.exists() for path in (self.problems_path, self.manifest_path, self.pull_requests_path))
+
+    def read_leaks(self) -> list[Leak]:
+        """Return the leak report; empty if there is none."""
+        return list(read_rows(self.leaks_path, Leak)) if self.leaks_path.exists() else []
+
+    def read_problems(self) -> list[Problem]:
+        """Return the problems to run.
+
+        Raises:
+            DataError: there are none, because the build is unfinished or failed; or a row is wrong.
+        """
+        if not self.problems_path.exists():
+            # Both cases leave the same files, and the remedies are opposite: one build is to be run again, the other
+            # never gets further.
+            why = (
+                "the leak report stopped the build; see leaks.jsonl"
+                if any(leak.exceeds_limit for leak in self.read_leaks())
+                else "run the same `caretbench build efcb` command again to continue"
+            )
+            raise DataError(f"{self.path}: no problems.jsonl: {why}")
+        return list(read_rows(self.problems_path, Problem))
+
 
 KINDS: Final = ("mcq_easy", "mcq_hard", "mpr_gen", "reverse_qa")
 """Kinds of files, the ends of their names."""
@@ -173,21 +260,7 @@ _CHOICE_HEADS: Final = (
 _FILE_END: Final = re.compile(r"^---\n(?=[^\n]+\n@@ |\s*\Z)", re.MULTILINE)
 
 
-class ChoiceTexts(NamedTuple):
-    """The description of a change, and the patches to choose from."""
-
-    description: str
-    choices: tuple[str, ...]
-
-
-class MaskedTexts(NamedTuple):
-    """Title and description of a change, and its patch with masks."""
-
-    description: str
-    patch: str
-
-
-def split_choices(user: str) -> ChoiceTexts:
+def split_choices(user: str) -> tuple[str, tuple[str, ...]]:
     """Return description and choices of a message.
 
     Heads are searched from the end: a description may quote one, while lines of a patch begin with a mark.
@@ -212,7 +285,7 @@ def split_choices(user: str) -> ChoiceTexts:
             raise ValueError(f"there is a choice {later[0]}: questions have the choices {', '.join(LETTERS)}")
         ends = [head.start() for head in chosen[1:]] + [len(user)]
         choices = tuple(_patch_text(user[head.end() : end]) for head, end in zip(chosen, ends, strict=True))
-        return ChoiceTexts(_DESCRIPTION_HEAD.sub("", user[: chosen[0].start()], count=1).strip(), choices)
+        return _DESCRIPTION_HEAD.sub("", user[: chosen[0].start()], count=1).strip(), choices
     missing = [letter for letter in LETTERS if not re.search(rf"^Choice {letter}:", user, re.MULTILINE)]
     cause = f"no line begins with 'Choice {missing[0]}:'" if missing else "the choices are not in order"
     raise ValueError(f"{cause}; the user message lists the choices {', '.join(LETTERS)}")
@@ -227,7 +300,7 @@ def _patch_text(text: str) -> str:
     return "\n".join((*lines, "")).rstrip("\n") + "\n" if any(lines) else ""
 
 
-def split_masked_patch(user: str) -> MaskedTexts:
+def split_masked_patch(user: str) -> tuple[str, str]:
     """Return description and masked patch of a message.
 
     Raises:
@@ -242,7 +315,7 @@ def split_masked_patch(user: str) -> MaskedTexts:
     told = user[: heads[-1].start()]
     both = _TITLE_AND_DESCRIPTION.match(told)
     text = f"{both[1].strip()}\n\n{both[2].strip()}" if both else told
-    return MaskedTexts(text.strip(), patch.rstrip("\n") + "\n")
+    return text.strip(), patch.rstrip("\n") + "\n"
 
 
 def parse_rendered_patch(text: str) -> RenderedPatch:
@@ -323,25 +396,25 @@ class _RowProblems:
         # As texts, "" and "AB" are both in "ABCD".
         if letter not in LETTERS or len(letter) != 1:
             raise ValueError(f"'ideal' is {letter[:40]!r}, expected one letter of {', '.join(LETTERS)}")
-        texts = split_choices(row.user)
+        description, choices = split_choices(row.user)
         # In 379 of 1,161 questions of GMCQ-Hard some choices are the same text, in 39 all four; the letter of the
         # release is that of the first copy.
         correct = LETTERS.index(letter)
-        question = Question(text=INSTRUCTION + texts.description, choices=texts.choices, messages=row.messages)
+        question = Question(text=INSTRUCTION + description, choices=choices, messages=row.messages)
         more: dict[str, Label] = {"query": _QUERY, "rotation": 0.0}
         tier = _EASY_TIER if task == EfcbTask.EASY else ""
         return self._problem(
-            task, tier, question, ChoiceCheck(correct=correct), texts.choices[correct], more, reference=letter
+            task, tier, question, ChoiceCheck(correct=correct), choices[correct], more, reference=letter
         )
 
     def masked(self) -> Problem:
         """Return a problem of masked lines, whose answer is the whole patch."""
         row = self._row
-        texts = split_masked_patch(row.user)
-        shown = ContextFile(path=PATCH_FILE, text=texts.patch)
-        question = Question(text=whole_patch_request() + texts.description, context=(shown,), messages=row.messages)
+        description, patch = split_masked_patch(row.user)
+        shown = ContextFile(path=PATCH_FILE, text=patch)
+        question = Question(text=whole_patch_request() + description, context=(shown,), messages=row.messages)
         # The reference of a released row is the whole patch. The hidden lines are what it has between the shown ones.
-        before, _, after = (part.rstrip() for part in texts.patch.partition(MASK_PLACEHOLDER))
+        before, _, after = (part.rstrip() for part in patch.partition(MASK_PLACEHOLDER))
         whole = row.ideal.replace("\r\n", "\n").rstrip()
         more: dict[str, Label] = {"whole_patch": "yes"}
         if whole.startswith(before) and whole.endswith(after):

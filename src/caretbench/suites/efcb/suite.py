@@ -14,7 +14,6 @@ from caretbench.profiles import rules_of
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.efcb import baselines, choices
-from caretbench.suites.efcb.built_folder import BuiltFolder
 from caretbench.suites.efcb.descriptions import (
     hallucination_scores,
     parse_description,
@@ -30,9 +29,9 @@ from caretbench.suites.efcb.masked_answers import (
 )
 from caretbench.suites.efcb.problem_metadata import BLIND_TASKS, PART_WORDS, EfcbProfile, EfcbTask
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME as NAME
-from caretbench.suites.efcb.released_problems import LAYOUT, released_files, released_problems
+from caretbench.suites.efcb.released_problems import LAYOUT, BuiltFolder, released_files, released_problems
+from caretbench.suites.efcb.tables.choice_tables import missing_score
 from caretbench.suites.efcb.tables.result_tables import result_tables
-from caretbench.suites.efcb.tables.score_basis import missing_score
 from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification, Table, unread_files
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ class Efcb(Suite):
         if rules_of(profile).judged_as_it_came or problem.labels.get("tier") == WHOLE_PATCH_TIER:
             return text
         if problem.label("task") == EfcbTask.MASKED and isinstance(problem.shown, Question) and problem.shown.context:
-            return parse_masked_answer(text, problem.shown.context[0].text).text
+            return "\n".join(parse_masked_answer(text, problem.shown.context[0].text))
         written = parse_description(text)
         return f"Title: {written.title}\n\nBody: {written.body}".rstrip() if written.text else ""
 

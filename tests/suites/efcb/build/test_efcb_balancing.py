@@ -38,7 +38,7 @@ def test_changes_that_belong_together(first: PullRequest, second: PullRequest, t
         for number, pull in enumerate((first, second))
     ]
     fairness = PairFairness(
-        [render_patch(pull) for pull in pulls], [ChangeReferences.from_pull_request(pull) for pull in pulls], 0.5, 2.0
+        [render_patch(pull) for pull in pulls], [ChangeReferences.from_pull_request(pull) for pull in pulls]
     )
     for place in range(2):
         assert fairness.related_changes(place).tolist() == ([0, 1] if together else [place])

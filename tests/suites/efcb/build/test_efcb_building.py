@@ -15,11 +15,11 @@ from caretbench.build.sources.git_mining import newest_changes
 from caretbench.files import DataError
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.suites.efcb.build.build_folder import EfcbFolder
-from caretbench.suites.efcb.build.options import EfcbOptions
+from caretbench.suites.efcb.build.changes import EfcbOptions
 from caretbench.suites.efcb.build.problem_building import BuiltProblems, build_problems, task_and_tier
 from caretbench.suites.efcb.problem_metadata import seeded_random
 from caretbench.suites.efcb.suite import Efcb
-from caretbench.suites.efcb.tables.data_tables import data_tables
+from caretbench.suites.efcb.tables.result_tables import data_tables
 from tests.support.efcb_changes import build_tasks, changes, records
 
 SUITE = Efcb()

@@ -71,7 +71,6 @@ def pick(low: int, high: int, names: list, other: list):
             "counterpart": "return min(total, count)",
             "logic": "if not names or total < count:",
             "equality": 'if name.startswith("x") or name != "y":',
-            "jump": "continue",
             "arguments": "use(high, low)",
             "parameter": "total = high + 1",
             "variable": "show(count, 1)",
@@ -106,7 +105,6 @@ class A {
             "counterpart": "assertFalse(ready(true));",
             "logic": 'if (name.startsWith("x") && count == 3) {',
             "equality": 'if (name.startsWith("x") || count != 3) {',
-            "jump": "continue;",
             "arguments": "return use(high, low);",
             "parameter": "int total = high + 1;",
             "variable": "return count;",
@@ -141,7 +139,6 @@ func pick(low int, high int, names []string) int {
             "counterpart": 'if strings.HasSuffix(name, "x") || name == "y" {',
             "logic": "if !ready || total < count {",
             "equality": 'if strings.HasPrefix(name, "x") || name != "y" {',
-            "jump": "continue",
             "arguments": "return use(high, low)",
             "parameter": "total := high + 1",
             "truth": "enable(false)",
@@ -173,7 +170,6 @@ function pick(low: number, high: number, names: string[]): number {
             "counterpart": 'if (name.endsWith("x")) {',
             "logic": "if (total < count || names.length === 2) {",
             "equality": "if (total < count && names.length !== 2) {",
-            "jump": "continue;",
             "arguments": "return use(high, low);",
             "parameter": "const total: number = high + 1;",
             "variable": "return count;",
@@ -206,7 +202,6 @@ function pick(low, high, names) {
             "counterpart": 'if (name.endsWith("x") || name === "y") {',
             "logic": "if (!names || total < count) {",
             "equality": 'if (name.startsWith("x") || name !== "y") {',
-            "jump": "continue;",
             "variable": "use(count, low);",
             "truth": "enable(false);",
         },
@@ -239,7 +234,6 @@ class A {
             "counterpart": 'if (name.EndsWith("x") || count == 3) {',
             "logic": 'if (name.StartsWith("x") && count == 3) {',
             "equality": 'if (name.StartsWith("x") || count != 3) {',
-            "jump": "continue;",
             "arguments": "return Use(high, low);",
             "parameter": "int total = high + 1;",
             "variable": "return count;",
@@ -272,7 +266,6 @@ int pick(int low, int high, std::vector<int> names) {
             "counterpart": "if (isalpha(name) || count == 3) {",
             "logic": "if (isdigit(name) && count == 3) {",
             "equality": "if (isdigit(name) || count != 3) {",
-            "jump": "continue;",
             "arguments": "return use(high, low);",
             "parameter": "int total = high + 1;",
             "variable": "return count;",
@@ -305,7 +298,6 @@ fn pick(low: i32, high: i32, names: Vec<String>) -> i32 {
             "counterpart": 'if name.ends_with("x") || count == 3 {',
             "logic": 'if name.starts_with("x") && count == 3 {',
             "equality": 'if name.starts_with("x") || count != 3 {',
-            "jump": "continue;",
             "arguments": "return run(high, low);",
             "parameter": "let total: i32 = high + 1;",
             "variable": "return count;",
@@ -375,7 +367,7 @@ def inverse(patch: EditablePatch, edit: PatchEdit) -> PatchEdit:
         start = one.start + moved
         back.append(Replacement(one.file, one.line, start, start + len(one.text), row[one.start : one.end]))
         shift[one.file, one.line] = moved + len(one.text) - (one.end - one.start)
-    return PatchEdit(edit.kind, "", tuple(back))
+    return PatchEdit(edit.kind, tuple(back))
 
 
 # What was found by eye in older builds: code, and a line that no edit may make.
@@ -385,26 +377,10 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "def f():\n    span = 86400 * 365 * 10\n    use(86400, 365)\n    use(10, 365)\n    use(10, 86400)\n",
         "span = 86400 * 10 * 365",
     ),
-    "looped collection": (
-        "a.py",
-        "def f():\n    for one in [3, 5]:\n        use(one)\n    show(3)\n    show(5)\n    show(3, 5)\n",
-        "for one in [5, 3]:",
-    ),
     "line above": (
         "a.py",
         "def f(one: int, two: int):\n    use(one)\n    use(two)\n    show(one, two)\n    show(two, one)\n",
         "use(one)\n1",
-    ),
-    "both operands, calls": (
-        "a.rs",
-        "fn f(none: &Set, some: &Set) -> bool {\n    go(none, some);\n    none.is_empty() && some.is_empty()\n}\n",
-        "none.is_empty() && none.is_empty()",
-    ),
-    "both operands, comparisons": (
-        "a.go",
-        'func f(a Pair) bool {\n\tuse(a.Key)\n\tuse(a.Value)\n\tif a.Key != "" && a.Value != "" {\n\t\treturn true\n\t}\n'
-        "\treturn false\n}\n",
-        'if a.Key != "" && a.Key != "" {',
     ),
     "message of a failed test": (
         "a_test.go",
@@ -426,11 +402,6 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "a.py",
         "def f(one: int, two: int):\n    assertEqual(one, two)\n    use(one, 1)\n    show(two, 2)\n    use(two, 3)\n",
         "use(two, 1)",
-    ),
-    "length of what is looped over": (
-        "a.js",
-        "function f(names) {\n  if (names.length > 1) {\n    for (const name of names) {\n      use(name);\n    }\n  }\n}\n",
-        "if (names.length > 0) {",
     ),
     "own initialiser, Java": (
         "A.java",
@@ -551,11 +522,6 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "\t}\n\treturn 0\n}\n",
         'case "two":\n\t\treturn g("two", 1)',
     ),
-    "repeated key": (
-        "a.py",
-        "def f(a, b):\n    g('one', a)\n    g('two', b)\n    return {\n        'one': str(a),\n        'two': len(b),\n    }\n",
-        "'two': str(a),",
-    ),
     "value under a test of types": (
         "a.ts",
         "function f() {\n  const a = g(1); // $ExpectType number\n  const b = g(2); // $ExpectType number\n  h(1, 2);\n}\n",
@@ -566,11 +532,6 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "func f(one []int, two []int) []int {\n\tall := make([]int, 0, len(one))\n\tuse(one, 1)\n\tuse(two, 2)\n"
         "\tuse(len(two), len(one))\n\treturn all\n}\n",
         "all := make([]int, 0, len(two))",
-    ),
-    "repaired": (
-        "a.py",
-        "def f(one: int, two: int) -> bool:\n    use(one, two)\n    use(two, one)\n    return one == 0 and one == 0\n",
-        "return one == 0 and two == 0",
     ),
     "test function": (
         "a.js",
@@ -616,17 +577,6 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "def f(a):\n    if a is not None and a.ready:\n        go(a)\n    return a\n",
         "if a is not None or a.ready:",
     ),
-    "endless loop": (
-        "A.java",
-        "class A {\n  int f() {\n    while (true) {\n      if (go()) {\n        break;\n      }\n    }\n    return 1;\n  }\n}\n",
-        "continue;",
-    ),
-    "switch": (
-        "a.js",
-        "function f(a) {\n  for (;;) {\n    switch (a) {\n      case 1:\n        break;\n    }\n    go(a);\n  }\n}\n",
-        "continue;",
-    ),
-    "directive": ("a.cs", "class A {\n#if !DEBUG\n  int a = 1;\n#endif\n}\n", "#if DEBUG"),
     "time": ("a.go", "func f(elapsed int, limit int) bool {\n\treturn elapsed > limit\n}\n", "return elapsed >= limit"),
     "another spelling of the same": (
         "a_test.go",
@@ -639,8 +589,6 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize(
     ("path", "code", "kind", "line"),
     [
-        ("a.py", "def f(a, b, c):\n    return a if go(c) else b\n", "branches", "return b if go(c) else a"),
-        ("A.java", "class A { int f(int a, int b) {\n    return go() ? a : b;\n  } }\n", "branches", "return go() ? b : a;"),
         ("A.java", "class A {\n  boolean f(int a) {\n    return go(a);\n  }\n}\n", "condition", "return !go(a);"),
         ("a.go", "func f(a int) bool {\n\treturn ready(a)\n}\n", "condition", "return !ready(a)"),
         ("a.cs", "class A { void F(P p) {\n    if (p is null) {\n      go();\n    }\n  } }\n", "equality", "if (p is not null) {"),
@@ -740,7 +688,7 @@ def test_functions_that_do_not_parse_are_not_edited_and_others_are() -> None:
 def test_edits_are_drawn_evenly_over_kinds() -> None:
     patch = patch_of("A.java", MADE["A.java"][0])
     some = patch.draw_edits(seeded_random(0, "t", ""), 14)
-    assert len({edit.kind for edit in some}) >= 10
+    assert len({edit.kind for edit in some}) >= 9
 
 
 @pytest.mark.parametrize(
@@ -805,7 +753,7 @@ def test_two_edits_parse_and_touch_their_lines_alone(path: str, data: st.DataObj
 def replaced(patch: EditablePatch, line: int, old: str, new: str) -> PatchEdit:
     """An edit of the first such text of a line, counted from 1."""
     start = patch.rendered.files[0].hunks.split("\n")[line].index(old)
-    return PatchEdit("constant", "", (Replacement(0, line, start, start + len(old), new),))
+    return PatchEdit("constant", (Replacement(0, line, start, start + len(old), new),))
 
 
 def test_literals_that_are_exchanged_everywhere_are_a_renaming() -> None:
@@ -828,5 +776,5 @@ def test_lines_that_become_alike_are_seen_with_both_edits() -> None:
     patch = patch_of("a.py", "def f(a, b):\n    use(1, a)\n    use(2, b)\n")
     one, other = replaced(patch, 2, "a", "c"), replaced(patch, 3, "b", "c")
     last = replaced(patch, 3, "2", "1")
-    assert patch.copies_line([one, PatchEdit("two", "", other.replacements + last.replacements)])
+    assert patch.copies_line([one, PatchEdit("two", other.replacements + last.replacements)])
     assert not patch.copies_line([one, other])

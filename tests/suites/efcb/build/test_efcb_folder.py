@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from caretbench.suites.efcb.build.build_report import build_result
-from caretbench.suites.efcb.build.options import EfcbOptions
+from caretbench.suites.efcb.build.changes import EfcbOptions
 from caretbench.suites.efcb.build.problem_building import build_problems
 from tests.support.efcb_changes import records
 

@@ -11,12 +11,11 @@ from rapidfuzz.distance import Indel, Levenshtein
 
 from caretbench.build.sources.pull_request import PullRequest, read_pull_requests
 from caretbench.problem import ChoiceCheck, Question
-from caretbench.suites.efcb.build.changes import filter_changes, render_patch
+from caretbench.suites.efcb.build.changes import EfcbOptions, filter_changes, render_patch
 from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, choice_problems
 from caretbench.suites.efcb.build.choices.gmcq_hard import hard_questions
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.build.edits.patch_parts import PatchEdit, Replacement
-from caretbench.suites.efcb.build.options import ChoiceOptions
 from caretbench.suites.efcb.problem_metadata import seeded_random
 from tests.support.efcb_programs import added, change
 
@@ -83,7 +82,7 @@ def check_default(items: Sequence[ChoiceItem]) -> None:
 
 
 def test_default_questions_have_no_clue() -> None:
-    items, rejected = hard_questions(PULLS, ChoiceOptions())
+    items, rejected = hard_questions(PULLS, EfcbOptions())
     assert len(items) >= 20
     assert len(items) + len(rejected) == len(PULLS)
     assert {one.reason for one in rejected} <= {"too_few_edits", "no_fair_pair"}
@@ -92,14 +91,14 @@ def test_default_questions_have_no_clue() -> None:
 
 @pytest.mark.long
 def test_the_order_of_the_changes_is_irrelevant_and_the_seed_is_not() -> None:
-    options = ChoiceOptions(seed=3)
+    options = EfcbOptions(seed=3)
     items, rejected = hard_questions(PULLS[:10], options)
     again, refused = hard_questions([PULLS[number] for number in (3, 8, 0, 1, 9, 7, 2, 6, 4, 5)], options)
     assert [next(choice_problems(item, options)) for item in items] == [
         next(choice_problems(item, options)) for item in again
     ]
     assert rejected == refused
-    others, _ = hard_questions(PULLS[:10], ChoiceOptions(seed=4))
+    others, _ = hard_questions(PULLS[:10], EfcbOptions(seed=4))
     assert [item.choices for item in items] != [item.choices for item in others]
 
 
@@ -107,7 +106,7 @@ def test_changes_without_two_swaps_are_rejected() -> None:
     few = change(("a.go", added("func f(a, b int) {\n\tuse(a, b)\n\tuse(b, a)\n}")), sha="c" * 40)
     prose = change(("README.md", added("one two three four five six\nfive four three two one six")), sha="d" * 40)
     silent = PULLS[0].model_copy(update={"title": " ", "description": "", "merge_sha": "e" * 40})
-    items, rejected = hard_questions([few, prose, silent], ChoiceOptions())
+    items, rejected = hard_questions([few, prose, silent], EfcbOptions())
     assert not items or items[0].pull == few
     reasons = {one.merge_sha[0]: one.reason for one in rejected}
     assert (reasons["d"], reasons["e"]) == ("too_few_edits", "no_query")
@@ -122,14 +121,14 @@ def test_a_change_without_pairs_has_the_reason_that_is_true_of_it(
     monkeypatch: pytest.MonkeyPatch, lines: tuple[int, ...], reason: str
 ) -> None:
     # The same texts exchanged on two lines: no pair.
-    edits = [PatchEdit("boundary", "<→<=", (Replacement(0, line, 1, 2, "<="),)) for line in lines]
+    edits = [PatchEdit("boundary", (Replacement(0, line, 1, 2, "<="),)) for line in lines]
     monkeypatch.setattr(EditablePatch, "draw_edits", lambda *_: edits)
-    _, rejected = hard_questions(PULLS[:1], ChoiceOptions())
+    _, rejected = hard_questions(PULLS[:1], EfcbOptions())
     assert [one.reason for one in rejected] == [reason]
 
 
 def test_the_paper_exchanges_words_and_says_that_consensus_finds_the_answer() -> None:
-    options = ChoiceOptions(profile="paper")
+    options = EfcbOptions(profile="paper")
     items, rejected = hard_questions(PULLS, options)
     assert len(items) == len(PULLS)
     assert rejected == []
@@ -144,7 +143,7 @@ def test_the_paper_exchanges_words_and_says_that_consensus_finds_the_answer() ->
 
 
 def test_rotations_turn_the_same_choices() -> None:
-    options = ChoiceOptions(rotations=4)
+    options = EfcbOptions(rotations=4)
     items, _ = hard_questions(PULLS[:8], options)
     turned = list(choice_problems(items[0], options))
     assert [one.labels["rotation"] for one in turned] == [0.0, 1.0, 2.0, 3.0]
@@ -163,7 +162,7 @@ def test_released_records(test_data: Path) -> None:
     for name in ("indigo", "tailscale"):
         records = list(read_pull_requests([test_data / "pull_requests" / f"{name}.jsonl.gz"]))
         pulls = filter_changes(records, "default").pulls
-        items, _ = hard_questions(pulls, ChoiceOptions())
+        items, _ = hard_questions(pulls, EfcbOptions())
         check_default(items)
         asked += len(items)
         of += len(pulls)

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from caretbench.problem import ChoiceCheck, NoSplice, Problem, Provenance, Question
-from caretbench.suites.efcb.build.leak_report import leak_report
+from caretbench.suites.efcb.build.problem_building import leak_report
 from caretbench.suites.efcb.choices import INSTRUCTION
-from caretbench.suites.efcb.lexical_similarity import AttackQuestion, choice_credit, score_by_consensus
+from caretbench.suites.efcb.lexical_similarity import SHAPE_SCORES, AttackQuestion, choice_credit
 from caretbench.suites.efcb.problem_metadata import seeded_random
 
 
@@ -58,11 +58,11 @@ def test_a_factorial_of_two_changes_gives_consensus_nothing() -> None:
         return " ".join(found)
 
     choices = (swapped(), swapped((0, 1)), swapped((3, 4)), swapped((0, 1), (3, 4)))
-    found = score_by_consensus(AttackQuestion("", choices, "r", "c"))
+    found = SHAPE_SCORES["consensus"](AttackQuestion("", choices, "r"))
     assert len(set(found)) == 1
     assert [choice_credit(found, place) for place in range(4)] == [0.25] * 4
     edits = (" ".join(words), "x two three four five six", "one x three four five six", "one two x four five six")
-    assert choice_credit(score_by_consensus(AttackQuestion("", edits, "r", "c")), 0) == 1.0
+    assert choice_credit(SHAPE_SCORES["consensus"](AttackQuestion("", edits, "r")), 0) == 1.0
 
 
 def test_words_are_floors_and_stop_nothing() -> None:

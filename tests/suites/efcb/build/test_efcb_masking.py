@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.problem import CriterionCheck, Problem, Question
+from caretbench.suites.efcb.build import masked_problems as hiding
 from caretbench.suites.efcb.build.changes import cluster_id, render_patch
 from caretbench.suites.efcb.build.masked_problems import (
     MIN_INFORMATIVE_LINES,
-    MaskOptions,
+    EfcbOptions,
     find_windows,
     masked_problems,
 )
@@ -67,8 +68,21 @@ def change(
     )
 
 
-def items_of(pull: PullRequest, **own: object) -> list[Problem]:
-    return masked_problems([pull], MaskOptions.model_validate(own))[0]
+def made_of(
+    pull: PullRequest, tiers: tuple[str, ...], lines: int, own: dict[str, object]
+) -> tuple[list[Problem], dict[str, str]]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(hiding, "MASKED_LINES", lines)
+        items, rejected = masked_problems([pull], EfcbOptions.model_validate(own))
+    kept = [item for item in items if item.labels["tier"] in tiers]
+    return kept, {entry.tier: entry.reason for entry in rejected if entry.tier in tiers}
+
+
+TIERS = ("added", "changed", "paper")
+
+
+def items_of(pull: PullRequest, tiers: tuple[str, ...] = TIERS, lines: int = 5, **own: object) -> list[Problem]:
+    return made_of(pull, tiers, lines, own)[0]
 
 
 def shown_patch(item: Problem) -> str:
@@ -76,8 +90,8 @@ def shown_patch(item: Problem) -> str:
     return item.shown.context[0].text
 
 
-def reasons_of(pull: PullRequest, **own: object) -> dict[str, str]:
-    return {entry.tier: entry.reason for entry in masked_problems([pull], MaskOptions.model_validate(own))[1]}
+def reasons_of(pull: PullRequest, tiers: tuple[str, ...] = TIERS, lines: int = 5, **own: object) -> dict[str, str]:
+    return made_of(pull, tiers, lines, own)[1]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +167,7 @@ def test_other_reasons() -> None:
 
 def test_the_paper_hides_five_lines_anywhere_and_wants_the_whole_patch() -> None:
     pull = change(patch_of(CODE, ("\tsend(ctx)",)))
-    items, rejected = masked_problems([pull], MaskOptions(profile="paper"))
+    items, rejected = masked_problems([pull], EfcbOptions(profile="paper"))
     assert not rejected
     (made,) = items
     assert made.reference == render_patch(pull, include_generated=True).text
@@ -205,7 +219,7 @@ def test_unmasked_text_and_answer_are_the_patch_and_any_form_of_answer_is_read(
     runs: list[tuple[list[str], list[str]]], seed: int
 ) -> None:
     pull = change(hunks_of(runs))
-    items, rejected = masked_problems([pull], MaskOptions(seed=seed))
+    items, rejected = masked_problems([pull], EfcbOptions(seed=seed))
     assert len(items) + len(rejected) == 2
     for item in items:
         lines = item.reference.split("\n")
@@ -224,16 +238,16 @@ def test_unmasked_text_and_answer_are_the_patch_and_any_form_of_answer_is_read(
             "\n".join((*hunk.before, *(f"+{line}" for line in lines), *hunk.after)),
         )
         for form in forms:
-            assert parse_masked_answer(form, shown_patch(item)).lines == tuple(lines)
+            assert parse_masked_answer(form, shown_patch(item)) == tuple(lines)
 
 
 def test_neither_the_order_of_changes_nor_other_changes_matter() -> None:
     pulls = [change(patch_of(CODE * (1 + number % 3)), sha=f"{number:x}") for number in range(12)]
-    items, rejected = masked_problems(pulls, MaskOptions())
-    assert masked_problems(pulls[::-1], MaskOptions()) == (items, rejected)
-    alone = [item for pull in pulls for item in masked_problems([pull], MaskOptions())[0]]
+    items, rejected = masked_problems(pulls, EfcbOptions())
+    assert masked_problems(pulls[::-1], EfcbOptions()) == (items, rejected)
+    alone = [item for pull in pulls for item in masked_problems([pull], EfcbOptions())[0]]
     assert sorted(alone, key=lambda item: item.id) == sorted(items, key=lambda item: item.id)
-    drawn = {tuple(entry.reference for entry in masked_problems(pulls, MaskOptions(seed=seed))[0]) for seed in range(4)}
+    drawn = {tuple(entry.reference for entry in masked_problems(pulls, EfcbOptions(seed=seed))[0]) for seed in range(4)}
     assert len(drawn) == 4
 
 
@@ -245,7 +259,7 @@ def test_real_patches_come_back_whole(test_data: Path) -> None:
         pulls = [PullRequest.model_validate(json.loads(line)) for line in lines]
     short = [pull for pull in pulls if render_patch(pull).lines >= 15 and render_patch(pull).characters <= 7500]
     short = short[::3]
-    items, rejected = masked_problems(short, MaskOptions())
+    items, rejected = masked_problems(short, EfcbOptions())
     by_cluster = {cluster_id(pull): pull for pull in short}
     assert len(items) + len(rejected) == 2 * len(short)
     assert len(items) > 15
@@ -254,7 +268,7 @@ def test_real_patches_come_back_whole(test_data: Path) -> None:
         rendered = render_patch(by_cluster[item.cluster])
         hidden = item.reference.split("\n")
         assert unmasked(shown_patch(item), hidden) == rendered.text
-        assert parse_masked_answer(rendered.text, shown_patch(item)).lines == tuple(hidden)
+        assert parse_masked_answer(rendered.text, shown_patch(item)) == tuple(hidden)
         found = find_windows(rendered, "added" if item.labels["tier"] == "added" else "changed", "", 5)
         (window,) = [entry for entry in found if "\n".join(entry.text) == item.reference][:1]  # type: ignore[union-attr]
         assert not any(line in item.shown.text for line in window.informative_lines)

@@ -10,8 +10,7 @@ from typing import get_args
 
 from caretbench.suites.efcb.build import problem_building
 from caretbench.suites.efcb.build.changes import FILTERS, NEAR_DUPLICATE_FILTER
-from caretbench.suites.efcb.build.choices.gmcq_hard import NoPairReason
-from caretbench.suites.efcb.build.choices.version_texts import NoTextReason
+from caretbench.suites.efcb.build.choices.gmcq_hard import NoPairReason, NoTextReason
 from caretbench.suites.efcb.build.masked_problems import NoWindowReason
 from tests.support.efcb_changes import build_tasks, records
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from caretbench.build.sources.pull_request import FileChange, PullRequest
 from caretbench.problem import Problem, Question
-from caretbench.suites.efcb.build.changes import render_patch
-from caretbench.suites.efcb.build.options import EfcbOptions
+from caretbench.suites.efcb.build.changes import EfcbOptions, render_patch
 from caretbench.suites.efcb.build.problem_building import reverse_problems
 from caretbench.suites.efcb.descriptions import DESCRIPTION_TASKS as TASKS
 from caretbench.suites.efcb.descriptions import (
@@ -90,27 +89,27 @@ def test_what_has_no_text_or_no_patch_is_rejected_and_order_does_not_matter() ->
 
 
 @pytest.mark.parametrize(
-    ("answer", "title", "body", "form"),
+    ("answer", "title", "body"),
     [
-        ("Title: a: b\n\nBody: It does.\n\nMore.", "a: b", "It does.\n\nMore.", "labelled"),
-        ("**Title:** Stop `x`\n\n**Body:**\n* one\n* two", "Stop `x`", "* one\n* two", "labelled"),
-        ("# Title\nStop\n\n## Description\nIt does.", "Stop", "It does.", "labelled"),
-        ("Title: Stop\nIt does.\nMore.", "Stop", "It does.\nMore.", "labelled"),
-        ('PR title: "Stop"\nPR description: It does.', "Stop", "It does.", "labelled"),
-        ("```\nTitle: Stop\n\nBody: `x`\n```", "Stop", "`x`", "labelled"),
-        ("<think>Title: no</think>\nTitle: Stop\nBody: It.", "Stop", "It.", "labelled"),
-        ("Body: It does.", "", "It does.", "labelled"),
-        ('{"title": "Stop", "body": "It does."}', "Stop", "It does.", "json"),
-        ('{"Title": "Stop", "description": "It does."}', "Stop", "It does.", "json"),
-        ("Stop\n\nIt does.", "Stop", "It does.", "plain"),
-        ('{"title": 1}', '{"title": 1}', "", "plain"),
-        ("", "", "", "empty"),
-        (None, "", "", "empty"),
-        ("<think>Title: no", "", "", "unfinished_reasoning"),
+        ("Title: a: b\n\nBody: It does.\n\nMore.", "a: b", "It does.\n\nMore."),
+        ("**Title:** Stop `x`\n\n**Body:**\n* one\n* two", "Stop `x`", "* one\n* two"),
+        ("# Title\nStop\n\n## Description\nIt does.", "Stop", "It does."),
+        ("Title: Stop\nIt does.\nMore.", "Stop", "It does.\nMore."),
+        ('PR title: "Stop"\nPR description: It does.', "Stop", "It does."),
+        ("```\nTitle: Stop\n\nBody: `x`\n```", "Stop", "`x`"),
+        ("<think>Title: no</think>\nTitle: Stop\nBody: It.", "Stop", "It."),
+        ("Body: It does.", "", "It does."),
+        ('{"title": "Stop", "body": "It does."}', "Stop", "It does."),
+        ('{"Title": "Stop", "description": "It does."}', "Stop", "It does."),
+        ("Stop\n\nIt does.", "Stop", "It does."),
+        ('{"title": 1}', '{"title": 1}', ""),
+        ("", "", ""),
+        (None, "", ""),
+        ("<think>Title: no", "", ""),
     ],
 )
-def test_answers_are_read(answer: str | None, title: str, body: str, form: str) -> None:
-    assert parse_description(answer) == (title, body, form)
+def test_answers_are_read(answer: str | None, title: str, body: str) -> None:
+    assert parse_description(answer) == (title, body)
 
 
 @given(st.text(st.sampled_from("ab:`*#\n {}\"'"), max_size=40))
@@ -169,7 +168,6 @@ def test_what_stands_nowhere_is_found(said: str, made_up: list[str]) -> None:
     assert [mention.text for mention in found] == made_up
     values = hallucination_scores(task, answer)
     assert values["names_unsupported"] == float(bool(made_up))
-    assert sum(values[f"unsupported_{kind}s"] for kind in ("identifier", "path", "number", "reference")) == len(made_up)
 
 
 def test_the_suite_measures_each_task_by_its_own() -> None:
@@ -198,7 +196,6 @@ def test_real_texts_support_themselves_and_injected_claims_are_found(test_data: 
     assert len(items) > 80
     others = 0.0
     for task, other in pairwise(items):
-        assert parse_description(task.reference).form == "labelled"
         assert hallucination_scores(task, task.reference)["names_unsupported"] == 0.0
         injected = f"{task.reference}\nIt also sets `retryBudgetOfOurs` to 91723."
         assert hallucination_scores(task, injected)["names_unsupported"] == 1.0

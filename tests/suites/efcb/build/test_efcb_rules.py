@@ -55,7 +55,7 @@ def test_a_change_that_names_another_is_no_choice_next_to_it() -> None:
         for place, (word, text) in enumerate(zip(WORDS, ("As #3 says", "Alone", "Alone", "Alone"), strict=True))
     ]
     fairness = PairFairness(
-        [render_patch(pull) for pull in pulls], [ChangeReferences.from_pull_request(pull) for pull in pulls], 0.5, 2.0
+        [render_patch(pull) for pull in pulls], [ChangeReferences.from_pull_request(pull) for pull in pulls]
     )
     assert [fairness.related_changes(place).tolist() for place in range(4)] == [[0, 2], [1], [0, 2], [3]]
 
@@ -138,10 +138,8 @@ def test_entries_of_a_case_and_of_a_searched_list_have_no_order(path: str, code:
         places |= {
             word: (0, number, line.index(word), line.index(word) + 5) for word in ('"one"', '"two"') if word in line
         }
-    edit = PatchEdit(
-        "swap-constant", "", (Replacement(*places['"one"'], '"two"'), Replacement(*places['"two"'], '"one"'))
-    )
-    assert patch._edit_guard(edit) == "without_order" or not unordered
+    edit = PatchEdit("swap-constant", (Replacement(*places['"one"'], '"two"'), Replacement(*places['"two"'], '"one"')))
+    assert patch.is_refused(edit) or not unordered
     assert _swaps_unordered_parts(patch._units[0], edit) == unordered
 
 

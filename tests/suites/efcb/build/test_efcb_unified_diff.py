@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.files import DataError
-from caretbench.suites.efcb.build.hunks import DiffLine, Hunk, parse_hunks
+from caretbench.suites.efcb.build.edits.patch_parts import DiffLine, Hunk, parse_hunks
 
 TRICKY = """@@ -1,4 +1,4 @@ -- SQL
  -- first
@@ -20,8 +19,8 @@ TRICKY = """@@ -1,4 +1,4 @@ -- SQL
 -diff --git a/x b/x"""
 
 
-def render_hunks(hunks: Iterable[Hunk]) -> str:
-    return "\n".join(text for hunk in hunks for text in (hunk.header, *(line.mark + line.text for line in hunk.lines)))
+def side(hunk: Hunk, marks: str) -> list[str]:
+    return [line.text for _, line in hunk.numbered(marks)]
 
 
 def test_content_that_looks_like_a_header_is_content() -> None:
@@ -30,10 +29,7 @@ def test_content_that_looks_like_a_header_is_content() -> None:
     first, second = parse_hunks(text)
     assert first == Hunk(
         1,
-        3,
         1,
-        3,
-        "-- SQL",
         (
             DiffLine(" ", "-- first"),
             DiffLine("-", "-- x"),
@@ -42,20 +38,15 @@ def test_content_that_looks_like_a_header_is_content() -> None:
             DiffLine("\\", " No newline at end of file"),
         ),
     )
-    assert (second.new_count, second.section, second.lines) == (
-        0,
-        "func main() {",
-        (DiffLine("-", "diff --git a/x b/x"),),
-    )
-    assert first.old_lines == ("-- first", "-- x", "@@ -1 +1 @@")
-    assert first.new_lines == ("-- first", "+++ y", "@@ -1 +1 @@")
+    assert second == Hunk(7, 10, (DiffLine("-", "diff --git a/x b/x"),))
+    assert side(first, "- ") == ["-- first", "-- x", "@@ -1 +1 @@"]
+    assert side(first, "+ ") == ["-- first", "+++ y", "@@ -1 +1 @@"]
 
 
 def test_only_a_newline_ends_a_line() -> None:
     patch = "@@ -1,2 +1,2 @@\n-a\r\x0cb\u2028c\n+d\r\n \x85\x1c"
     (hunk,) = parse_hunks(patch)
     assert [line.text for line in hunk.lines] == ["a\r\x0cb\u2028c", "d\r", "\x85\x1c"]
-    assert render_hunks([hunk]) == patch
 
 
 def test_a_final_newline_and_a_bare_empty_line_are_forgiven() -> None:
@@ -87,7 +78,7 @@ def test_of_a_cut_patch_the_whole_hunks_are_kept() -> None:
     patch = "@@ -1 +1 @@\n-a\n+b\n@@ -9,2 +9,2 @@\n c\n-d"
     with pytest.raises(DataError, match="line 4 of the patch: the hunk is shorter"):
         parse_hunks(patch)
-    assert [hunk.old_start for hunk in parse_hunks(patch, truncated=True)] == [1]
+    assert [hunk.first for hunk in parse_hunks(patch, truncated=True)] == [1]
     assert len(parse_hunks("@@ -1 +1 @@\n-a\n+b\n@@ -9,", truncated=True)) == 1
 
 
@@ -98,12 +89,8 @@ LINES = st.lists(st.sampled_from(["", "-- x", "++ y", "@@ -1 +1 @@", "a", "\\ b"
 def test_a_diff_gives_both_sides_back(old: list[str], new: list[str], context: int) -> None:
     lines = list(difflib.unified_diff(old, new, lineterm="", n=context))[2:]
     hunks = parse_hunks("\n".join(lines))
-    assert parse_hunks(render_hunks(hunks)) == hunks
+    assert [line for hunk in hunks for line in lines[hunk.first - 1 : hunk.first + len(hunk.lines)]] == lines
     for hunk in hunks:
-        for side, start, count, whole in (
-            (hunk.old_lines, hunk.old_start, hunk.old_count, old),
-            (hunk.new_lines, hunk.new_start, hunk.new_count, new),
-        ):
-            assert len(side) == count
-            begin = start - 1 if count else start
-            assert list(side) == whole[begin : begin + count]
+        own = side(hunk, "+ ")
+        begin = hunk.new_start - 1 if own else hunk.new_start
+        assert own == new[begin : begin + len(own)]

@@ -14,18 +14,17 @@ from caretbench.errors import DataError, UsageError
 from caretbench.files import write_rows
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.suites.efcb.build.builder import QuestionGate
+from caretbench.suites.efcb.build.changes import EfcbOptions
 from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
-from caretbench.suites.efcb.build.choices.gmcq_hard import hard_questions
-from caretbench.suites.efcb.build.choices.version_texts import PeoplesText, TextSource, VersionSet
-from caretbench.suites.efcb.build.leak_report import leak_report
-from caretbench.suites.efcb.build.options import ChoiceOptions
+from caretbench.suites.efcb.build.choices.gmcq_hard import PeoplesText, TextSource, VersionSet, hard_questions
+from caretbench.suites.efcb.build.problem_building import leak_report
 from caretbench.suites.efcb.choices import LETTERS, query_text
 from caretbench.suites.efcb.problem_metadata import FOUR_TEXTS_TIER
 from caretbench.suites.efcb.suite import Efcb
 from tests.support.efcb_changes import changes
 
 PULLS = changes(8)
-OPTIONS = ChoiceOptions()
+OPTIONS = EfcbOptions()
 
 
 class Scripted:

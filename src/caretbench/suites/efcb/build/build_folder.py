@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from pydantic import Field, JsonValue
 
@@ -25,29 +25,26 @@ from caretbench.errors import DataError
 from caretbench.files import read_document, write_document, write_rows
 from caretbench.problem import Problem, Profile, StoredRow
 from caretbench.suites.efcb.build.changes import RejectedChange
-from caretbench.suites.efcb.built_folder import BuiltFolder, Leak
-from caretbench.versions import versions
+from caretbench.suites.efcb.released_problems import BuiltFolder, Leak
 
 
 class EfcbManifest(StoredRow):
-    """Sources, options and counts of a build."""
+    """Sources, options and counts of a build.
+
+    ``options`` are those of the user next to profile and seed. ``changes`` and ``accepted`` are counted by repository,
+    ``problems`` by task and tier, ``rejected`` by these and reason, ``skipped`` commits by reason.
+    """
 
     suite: str = "efcb"
     profile: Profile
     seed: int
     options: Mapping[str, JsonValue] = Field(default_factory=dict)
-    """Other options of the user: dates, limits, tasks, rotations."""
     repositories: tuple[RepositoryFacts, ...] = ()
     changes: Mapping[str, int] = Field(default_factory=dict)
-    """Number of changes by repository."""
     accepted: Mapping[str, int] = Field(default_factory=dict)
-    """Number of accepted changes by repository."""
     problems: Mapping[str, int] = Field(default_factory=dict)
-    """Number of problems by task and tier."""
     rejected: Mapping[str, int] = Field(default_factory=dict)
-    """Number of changes without a problem by task, tier and reason."""
     skipped: Mapping[str, int] = Field(default_factory=dict)
-    """Number of skipped commits by reason."""
     versions: Mapping[str, str] = Field(default_factory=dict)
 
 
@@ -83,63 +80,40 @@ class EfcbFolder(BuiltFolder):
         """Return the manifest."""
         return read_document(self.manifest_path, EfcbManifest)
 
-
-_NAMES: Final[Mapping[str, str]] = {"tasks": "--task", "limit": "--max-changes"}
-"""Command-line names of options that have another name in the manifest."""
-
-
-class EarlierBuild(NamedTuple):
-    """A finished build in a folder, with its number of problems and its manifest."""
-
-    folder: EfcbFolder
-    problem_count: int
-    manifest: EfcbManifest
-
-    @classmethod
-    def read(cls, folder: EfcbFolder) -> EarlierBuild | None:
-        """Return the folder's build; None if it has no problems.
+    def earlier_build(self, profile: str, seed: int, user_options: Mapping[str, JsonValue]) -> EfcbManifest | None:
+        """Return the manifest of the folder's build; None if it has no problems.
 
         Raises:
-            DataError: the folder has problems that this suite did not build.
+            DataError: the problems are of another suite, or of other options: with both values of each that differs.
         """
-        if not folder.problems_path.exists():
+        if not self.problems_path.exists():
             return None
         try:
-            manifest = folder.read_manifest()
+            manifest = self.read_manifest()
             foreign = "" if manifest.suite == "efcb" else f"of the suite {manifest.suite}"
         except DataError as error:
             foreign = f"that are not of this suite ({error})"
         if foreign:
-            raise DataError(f"{folder.path}: contains problems {foreign}; give another folder with -o")
-        return cls(folder, sum(manifest.problems.values()), manifest)
-
-    def refuse_other_options(self, profile: str, seed: int, user_options: Mapping[str, JsonValue]) -> None:
-        """Raise if the build has other options; ``user_options`` are those besides profile and seed.
-
-        Raises:
-            DataError: with the number of problems and both values of each option that differs.
-        """
-        wanted = {"profile": profile, "seed": seed, **user_options}
+            raise DataError(f"{self.path}: contains problems {foreign}; give another folder with -o")
         # Other options give other ids and draws. To replace a set that was already run would make its stored results
         # belong to nothing.
-        there = {"profile": self.manifest.profile, "seed": self.manifest.seed, **self.manifest.options}
+        here = {"profile": profile, "seed": seed, **user_options}
+        there = {"profile": manifest.profile, "seed": manifest.seed, **manifest.options}
         other = [
-            f"{_NAMES.get(name, f'--{name}')} {_format(there.get(name))} there, {_format(wanted.get(name))} here"
-            for name in dict.fromkeys((*wanted, *there))
-            if there.get(name) != wanted.get(name)
+            f"{_NAMES.get(name, f'--{name}')} {_format(there.get(name))} there, {_format(here.get(name))} here"
+            for name in dict.fromkeys((*here, *there))
+            if there.get(name) != here.get(name)
         ]
         if other:
             raise DataError(
-                f"{self.folder.path}: contains {self.problem_count} problems of another build ({'; '.join(other)}); use"
-                " another folder with -o, or remove this one"
+                f"{self.path}: contains {sum(manifest.problems.values())} problems of another build "
+                f"({'; '.join(other)}); use another folder with -o, or remove this one"
             )
+        return manifest
 
-    def replacement_note(self, changes: Mapping[str, int]) -> str:
-        """Return a note about replaced problems; empty if changes and versions are the same."""
-        now = versions()
-        if self.manifest.changes == changes and now.items() <= self.manifest.versions.items():
-            return ""
-        return f"{self.folder.path}: {self.problem_count} problems are replaced: other changes, or another version"
+
+_NAMES: Final[Mapping[str, str]] = {"tasks": "--task", "limit": "--max-changes"}
+"""Command-line names of options that have another name in the manifest."""
 
 
 def _format(value: object) -> str:

@@ -7,7 +7,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final, Literal
 
@@ -29,18 +28,18 @@ from caretbench.options import Option, StringList
 from caretbench.problem import ChoiceCheck, Problem, Profile, Question
 from caretbench.profiles import profile_named
 from caretbench.progress import Progress
-from caretbench.suites.efcb.build.build_folder import EarlierBuild, EfcbFolder
+from caretbench.suites.efcb.build.build_folder import EfcbFolder
 from caretbench.suites.efcb.build.build_report import build_result, leak_tables, missing_description_notes
-from caretbench.suites.efcb.build.choices.version_texts import CHECKER_ROLE, WRITER_ROLE, TextSource
-from caretbench.suites.efcb.build.leak_report import leak_report, shape_leaks
-from caretbench.suites.efcb.build.options import EfcbOptions
-from caretbench.suites.efcb.build.problem_building import build_problems
+from caretbench.suites.efcb.build.changes import EfcbOptions
+from caretbench.suites.efcb.build.choices.gmcq_hard import CHECKER_ROLE, WRITER_ROLE, TextSource
+from caretbench.suites.efcb.build.problem_building import build_problems, leak_report, shape_leaks
 from caretbench.suites.efcb.choices import CHOICE_SET_LABEL, LETTERS
 from caretbench.suites.efcb.lexical_similarity import MIN_QUESTIONS
 from caretbench.suites.efcb.problem_metadata import FOUR_TEXTS_TIER, SUITE_NAME, TASKS
-from caretbench.suites.efcb.tables.data_tables import data_tables
+from caretbench.suites.efcb.tables.result_tables import data_tables
 from caretbench.suites.suite_types import BuildResult, Table
 from caretbench.suites.validity import Validity
+from caretbench.versions import versions
 
 Measure = Callable[[Problem, str | None], Mapping[str, float]]
 # The shown patch without its masks reaches .897 of the whole patch under `paper`: those questions stay, for comparison,
@@ -235,17 +234,13 @@ class MiningSession:
         Raises:
             DataError: the only repository cannot be read.
         """
-        reading = [
-            *(partial(self._clone, Path(path)) for path in clones),
-            *(partial(self._hosted, name) for name in hosted),
-        ]
-        for read in reading:
+        for read, source in [*((self._clone, path) for path in clones), *((self._hosted, name) for name in hosted)]:
             try:
-                read()
+                read(source)
             except DataError as error:
                 # One unreadable clone of ten must not cost the work on the others; where it is the only one, nothing is
                 # left to build from.
-                if len(reading) == 1:
+                if len(clones) + len(hosted) == 1:
                     raise
                 self.progress.note(f"skipped: {error}")
 
@@ -257,8 +252,8 @@ class MiningSession:
             read_pull_requests([*paths, *map(Path, records)]), period.since, period.until, period.limit
         )
 
-    def _clone(self, path: Path) -> None:
-        period, last = self.period, 0
+    def _clone(self, source: str) -> None:
+        path, period, last = Path(source), self.period, 0
 
         def report(state: MiningProgress) -> None:
             nonlocal last
@@ -320,16 +315,15 @@ def build_questions(job: BuildJob) -> BuildResult:
         "since": period.since, "until": period.until, "limit": period.limit,
     }  # fmt: skip
     folder = EfcbFolder(output)
-    earlier = EarlierBuild.read(folder)
-    if earlier is not None:
-        earlier.refuse_other_options(wanted.profile, wanted.seed, chosen)
+    earlier = folder.earlier_build(wanted.profile, wanted.seed, chosen)
     mining = MiningSession(folder, period, progress, options["max_requests"])
     mining.mine(by_kind.get("clone", ()), by_kind.get("hosted", ()))
     pulls = mining.pulls(by_kind.get("records", ()))
     if not pulls:
         raise UsageError(f"{output}: no merged change was found; look at --since, --until and the branch")
-    if earlier is not None and (replaced := earlier.replacement_note(Counter(pull.repo for pull in pulls))):
-        progress.note(replaced)
+    same = earlier is None or earlier.changes == Counter(pull.repo for pull in pulls)
+    if earlier is not None and not (same and versions().items() <= earlier.versions.items()):
+        progress.note(f"{output}: its problems are replaced: other changes, or another version")
     with SourceFilesByRepository(mining.clones) as trees:
         built = build_problems(pulls, wanted, tasks, progress, readers=trees.file_reader, texts=texts)
     manifest = built.make_manifest(pulls, mining.repositories, chosen, mining.skipped)

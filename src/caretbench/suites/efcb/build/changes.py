@@ -5,11 +5,12 @@ Of the query variants ``title_and_description`` is shown according to the paper,
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from hashlib import blake2b
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple, get_args
+
+from pydantic import Field
 
 from caretbench.build.sources.changes.automated_changes import (
     is_backport,
@@ -27,60 +28,97 @@ from caretbench.build.sources.changes.descriptions import (
 )
 from caretbench.build.sources.changes.generated_files import is_generated
 from caretbench.build.sources.pull_request import PullRequest
-from caretbench.files import DataError
+from caretbench.build.validation.duplicates import near_duplicate_texts
+from caretbench.files import DataError, sha256_json, sha256_text
 from caretbench.grouping import grouped
-from caretbench.problem import Profile, Provenance, Row
-from caretbench.suites.efcb.build.options import Query
-from caretbench.suites.efcb.patches import RenderedFile, RenderedPatch
-from caretbench.suites.efcb.problem_metadata import DEFAULT_VARIANT, QueryVariant, efcb_profile
+from caretbench.problem import Label, NoSplice, Problem, Profile, Provenance, Row
+from caretbench.suites.efcb.problem_metadata import (
+    DEFAULT_VARIANT,
+    FOUR_TEXTS_TIER,
+    SUITE_NAME,
+    TASKS,
+    EfcbProfile,
+    EfcbTask,
+    QueryVariant,
+    RenderedFile,
+    RenderedPatch,
+    efcb_profile,
+    patch_labels,
+)
 
-JACCARD_THRESHOLD = 0.8
-SHINGLE_LINES = 5
+
+class Query(NamedTuple):
+    """The text that describes a change in a question, and its variant."""
+
+    variant: QueryVariant
+    text: str
 
 
-def line_shingles(patch: str) -> frozenset[int]:
-    """Return hashes of all runs of five lines of a patch.
+WINDOW: Final = 300
+WIDE_WINDOW: Final = 1250
+"""Maximum distance of two choices of GMCQ-Easy in the order of merges; wide in the tiers with rare partners."""
+MASKED_LINES: Final = 5
+"""Number of hidden lines of MPR-Gen; all 868 released masks have five."""
+MaskTier = Literal["added", "changed"]
 
-    Headers of hunks, blank lines and trailing white space are ignored. A shorter text is one shingle.
+# Numbers of the construction that are hashed into ids, in the form of the first build.
+_CONSTRUCTION: Final[Mapping[str, Mapping[str, object]]] = {
+    EfcbTask.EASY: {
+        "queries": (), "tiers": (), "window": WINDOW, "wide_window": WIDE_WINDOW, "smallest": 0.5, "largest": 2.0,
+    },
+    EfcbTask.HARD: {"queries": ()},
+    EfcbTask.MASKED: {"lines": MASKED_LINES, "tiers": get_args(MaskTier)},
+}  # fmt: skip
+
+
+class EfcbOptions(Row):
+    """Options of a build.
+
+    ``rotations`` is the number of cyclic orders of the choices. The first order is the same for every number, so it is
+    not part of the configuration.
     """
-    lines = [text for line in patch.split("\n") if (text := line.rstrip())[1:] and not text.startswith("@@ ")]
-    hashes = [int.from_bytes(blake2b(line.encode("utf-8", "replace"), digest_size=8).digest()) for line in lines]
-    runs = max(1, len(hashes) - SHINGLE_LINES + 1) if hashes else 0
-    # The hash of a tuple of integers is the same in every process, unlike that of strings.
-    return frozenset(hash(tuple(hashes[start : start + SHINGLE_LINES])) for start in range(runs))
+
+    seed: int = 0
+    profile: Profile = "default"
+    rotations: int = Field(default=1, ge=1, le=4)
+
+    @property
+    def rules(self) -> EfcbProfile:
+        """Rules of the profile."""
+        return efcb_profile(self.profile)
+
+    def configuration(self, task: str) -> str:
+        """Return the hash of all that changes the problems of a task."""
+        return sha256_json({"seed": self.seed, "profile": self.profile, **_CONSTRUCTION.get(task, {})})
 
 
-def find_near_duplicates(
-    items: Iterable[tuple[str, frozenset[int]]], threshold: float = JACCARD_THRESHOLD
-) -> dict[str, str]:
-    """Return the items that repeat an earlier one: name -> name of the first such item.
+# The version is hashed into every id, so that results of other questions never meet under one id.
+VERSIONS: Final[Mapping[str, int]] = dict.fromkeys(TASKS, 2) | {EfcbTask.HARD: 4, FOUR_TEXTS_TIER: 3}
+"""Versions of the construction by task or tier; changes of shown or drawn contents need a new one, and give new ids."""
 
-    An item repeats another if the Jaccard index of their shingles is above ``threshold``. Items without shingles repeat
-    nothing. The order of the items decides which one is first.
+
+# 40 bits: of 10,000 ids two are alike with a probability of 5e-5.
+_DIGITS: Final = 10
+
+
+def problem_id(
+    task: str, tier: str, repo: str, merge_sha: str, configuration: str, *, variant: str = "", rotation: int = 0
+) -> str:
+    """Return the id of a problem: ``tailscale/gmcq-easy-matched/1a2b3c4d5e``.
+
+    The last part is ten digits of a hash over version, task, tier, query variant, repository, merge commit and
+    configuration. A rotation of the same choices has the suffix ``-r1``, and the same digits. Tier and variant may be
+    empty.
     """
-    known = list(items)
-    held = Counter(shingle for _, own in known for shingle in own)
-    repeated: dict[str, str] = {}
-    holders: dict[int, list[int]] = defaultdict(list)
-    for index, (name, own) in enumerate(known):
-        # Rarest first: two sets above the threshold share one of these few shingles, so most pairs are never compared.
-        rarest = sorted(own, key=lambda shingle: (held[shingle], shingle))
-        # The smallest overlap above the threshold with a set of the smallest possible size.
-        rarest = rarest[: len(own) - math.ceil(threshold * len(own)) + 1]
-        candidates = sorted({other for shingle in rarest for other in holders[shingle]})
-        first = next((known[other] for other in candidates if _is_near(own, known[other][1], threshold)), None)
-        if first is not None:
-            # Repetitions are not indexed: a third copy is compared with the first, which stays in the data.
-            repeated[name] = first[0]
-            continue
-        for shingle in rarest:
-            holders[shingle].append(index)
-    return repeated
+    version = str(VERSIONS.get(tier, VERSIONS[task]))
+    digits = sha256_text(version, task, tier, variant, repo, merge_sha, configuration)[:_DIGITS]
+    kind = "-".join(_slug(part) for part in (task, tier, variant) if part)
+    turned = f"-r{rotation}" if rotation else ""
+    return f"{_slug(repo.rsplit('/', 1)[-1])}/{kind}/{digits}{turned}"
 
 
-def _is_near(one: frozenset[int], other: frozenset[int], threshold: float) -> bool:
-    common = len(one & other)
-    return common > threshold * (len(one) + len(other) - common)
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") or "x"
 
 
 class RejectedChange(Row):
@@ -103,9 +141,28 @@ def cluster_id(pull: PullRequest) -> str:
     return f"{pull.repo}@{pull.merge_sha}"
 
 
-def change_provenance(pull: PullRequest) -> Provenance:
-    """Return repository, merge commit, licence and time of the merge."""
-    return Provenance(source=pull.repo, revision=pull.merge_sha, licence=pull.license, date=pull.merged_at)
+def change_problem(
+    pull: PullRequest,
+    rendered: RenderedPatch,
+    place: tuple[str, str],
+    options: EfcbOptions,
+    *,
+    variant: str = "",
+    rotation: int = 0,
+    labels: Mapping[str, Label] = MappingProxyType({}),
+    **fields: Any,
+) -> Problem:
+    """Return a problem about a change in a task and tier; ``labels`` are added to the common ones."""
+    name = (*place, pull.repo, pull.merge_sha, options.configuration(place[0]))
+    return Problem(
+        id=problem_id(*name, variant=variant, rotation=rotation),
+        suite=SUITE_NAME,
+        splice=NoSplice(),
+        labels={**patch_labels(pull.repo, rendered, *place), **labels},
+        cluster=cluster_id(pull),
+        provenance=Provenance(source=pull.repo, revision=pull.merge_sha, licence=pull.license, date=pull.merged_at),
+        **fields,
+    )
 
 
 def render_patch(pull: PullRequest, *, include_generated: bool = False) -> RenderedPatch:
@@ -253,8 +310,9 @@ def _near_duplicate_keys(pulls: Iterable[PullRequest]) -> list[tuple[str, str]]:
     # Of two changes that repeat each other the later one goes, in any order of the input and over all repositories:
     # forks share their history.
     oldest = sorted(pulls, key=lambda pull: (pull.merge_order, pull.repo))
-    hunks = ("\n".join(file.hunks for file in render_patch(pull).files) for pull in oldest)
-    repeated = find_near_duplicates((str(number), line_shingles(text)) for number, text in enumerate(hunks))
+    # A header has the place of a hunk, which another branch has elsewhere.
+    hunks = (re.sub(r"(?m)^@@ .*", "", "\n".join(file.hunks for file in render_patch(pull).files)) for pull in oldest)
+    repeated = near_duplicate_texts((str(number), text) for number, text in enumerate(hunks))
     return [oldest[int(number)].key for number in repeated]
 
 

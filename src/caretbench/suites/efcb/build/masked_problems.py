@@ -15,24 +15,25 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
-from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import Final, Literal, NamedTuple, cast, get_args
 
-from pydantic import Field
 from rapidfuzz import fuzz, process
 
 from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.errors import DataError
-from caretbench.problem import ContextFile, CriterionCheck, Label, NoSplice, Problem, Profile, Question
+from caretbench.problem import ContextFile, CriterionCheck, Label, Problem, Question
 from caretbench.suites.efcb.build.changes import (
+    MASKED_LINES,
+    EfcbOptions,
+    MaskTier,
     RejectedChange,
-    change_provenance,
+    change_problem,
     change_query,
     cluster_id,
     render_patch,
 )
-from caretbench.suites.efcb.build.hunks import parse_hunks
-from caretbench.suites.efcb.build.options import EfcbOptions, problem_id
+from caretbench.suites.efcb.build.edits.patch_parts import parse_hunks
 from caretbench.suites.efcb.efcb_score import MAX_JUDGED_SCORE
 from caretbench.suites.efcb.masked_answers import (
     CRITERION_NAME,
@@ -41,14 +42,11 @@ from caretbench.suites.efcb.masked_answers import (
     WHOLE_PATCH_TIER,
     whole_patch_request,
 )
-from caretbench.suites.efcb.patches import RenderedPatch
-from caretbench.suites.efcb.problem_metadata import SUITE_NAME, EfcbTask, file_language, patch_labels, seeded_random
+from caretbench.suites.efcb.problem_metadata import EfcbTask, RenderedPatch, file_language, seeded_random
 from caretbench.syntax.documentation import comment_marks, comments
 from caretbench.syntax.parser import encode
 from caretbench.syntax.source import grammar_of
 from caretbench.syntax.uses.identifiers import identifiers
-
-MaskTier = Literal["added", "changed"]
 
 # Closing brackets and single returns are guessed from the language; 14 % of the released masks hide no changed line at
 # all.
@@ -145,15 +143,11 @@ def _fragments(rendered: RenderedPatch) -> Iterator[HunkFragment]:
     """Yield the hunks with an added line, of all files with a known grammar."""
     for file, shown in enumerate(rendered.files):
         grammar = grammar_of(shown.path)
-        first = 1
-        # Line numbers count the lines of the file's hunks from 0, and the first line of each hunk is its header.
         for hunk in parse_hunks(shown.hunks, truncated=True) if grammar is not None else ():
-            new = [(number, line) for number, line in enumerate(hunk.lines, first) if line.mark in "+ "]
-            added = frozenset(number for number, line in new if line.mark == "+")
+            new = dict(hunk.numbered("+ "))
+            added = frozenset(number for number, line in new.items() if line.mark == "+")
             if grammar is not None and added:
-                text = "\n".join(line.text for _, line in new)
-                yield HunkFragment(file, grammar, text, tuple(number for number, _ in new), added)
-            first += 1 + len(hunk.lines)
+                yield HunkFragment(file, grammar, "\n".join(line.text for line in new.values()), tuple(new), added)
 
 
 def _runs(part: HunkFragment) -> Iterator[tuple[int, int]]:
@@ -235,8 +229,6 @@ def _removed_similarity(rendered: RenderedPatch) -> Callable[[str], float]:
 
 NO_TEMPLATES: Final[Mapping[str, Collection[str]]] = {}
 
-MaskedTier: TypeAlias = MaskTier | Profile
-
 _REQUEST: Final = (
     "A patch makes the change that the following text describes. {hidden} consecutive lines that it adds are hidden; a"
     " line {mark} stands for each. Write these {hidden} lines, in their order and with their indentation, without the"
@@ -244,15 +236,8 @@ _REQUEST: Final = (
 )
 
 
-class MaskOptions(EfcbOptions):
-    """Options of MPR-Gen; ``paper`` always hides five lines."""
-
-    lines: int = Field(default=5, ge=3, le=20)
-    tiers: tuple[MaskTier, ...] = ("added", "changed")
-
-
 def masked_problems(
-    pulls: Iterable[PullRequest], options: MaskOptions, templates: Mapping[str, Collection[str]] = NO_TEMPLATES
+    pulls: Iterable[PullRequest], options: EfcbOptions, templates: Mapping[str, Collection[str]] = NO_TEMPLATES
 ) -> tuple[list[Problem], list[RejectedChange]]:
     """Return at most one problem for each tier and change, by repository, newest first; and rejected changes.
 
@@ -261,96 +246,66 @@ def masked_problems(
     """
     problems: list[Problem] = []
     rejected: list[RejectedChange] = []
-    tiers: tuple[MaskedTier, ...] = (WHOLE_PATCH_TIER,) if options.rules.asks_whole_patch else options.tiers
+    tiers: tuple[str, ...] = (WHOLE_PATCH_TIER,) if options.rules.asks_whole_patch else get_args(MaskTier)
     newest = sorted(pulls, key=lambda pull: pull.merge_order, reverse=True)
     for pull in sorted(newest, key=lambda pull: pull.repo):
         rendered = render_patch(pull, include_generated=options.rules.shows_generated_files)
         text = change_query(pull, profile=options.profile, template=templates.get(pull.repo, NO_TEMPLATE)).text
         for tier in tiers:
-            hidden = _hidden_lines(pull, rendered, text, tier, options)
+            reason = "holds_a_mask" if MASK_PLACEHOLDER in rendered.text else ""
+            make = _hidden_as_released if tier == WHOLE_PATCH_TIER else _hidden_window
+            hidden = reason or make(pull, rendered, text, tier, options)
             if isinstance(hidden, str):
                 rejected.append(RejectedChange.from_pull_request(pull, EfcbTask.MASKED, hidden, tier))
             else:
-                problems.append(_problem(pull, rendered, text, tier, hidden, options))
+                problem = change_problem(
+                    pull, rendered, (EfcbTask.MASKED, tier), options,
+                    labels={"masked_lines": float(hidden.number), **hidden.labels},
+                    shown=Question(text=hidden.ask + text, context=(ContextFile(path=PATCH_FILE, text=hidden.patch),)),
+                    reference=hidden.answer,
+                    checks=(CriterionCheck(name=CRITERION_NAME, maximum=MAX_JUDGED_SCORE),),
+                )  # fmt: skip
+                problems.append(problem)
     return problems, rejected
 
 
 class _HiddenLines(NamedTuple):
-    """Hidden lines of a patch: their number, what is shown, the right answer, and labels."""
+    """Hidden lines of a patch: their number, the request, what is shown, the right answer, and labels."""
 
     number: int
+    ask: str
     patch: str
     answer: str
     labels: Mapping[str, Label]
 
 
-def _hidden_lines(
-    pull: PullRequest, rendered: RenderedPatch, text: str, tier: MaskedTier, options: MaskOptions
-) -> _HiddenLines | str:
-    if MASK_PLACEHOLDER in rendered.text:
-        return "holds_a_mask"
-    if tier in get_args(MaskTier):
-        return _hidden_window(pull, rendered, text, cast("MaskTier", tier), options)
-    return _hidden_as_released(pull, rendered, options)
-
-
 def _hidden_window(
-    pull: PullRequest, rendered: RenderedPatch, text: str, tier: MaskTier, options: MaskOptions
+    pull: PullRequest, rendered: RenderedPatch, text: str, tier: str, options: EfcbOptions
 ) -> _HiddenLines | str:
-    windows = find_windows(rendered, tier, text, options.lines)
+    windows = find_windows(rendered, cast("MaskTier", tier), text, MASKED_LINES)
     if isinstance(windows, str):
         return windows
     # By the change and the seed alone: another filter or another order of changes leaves every window where it is.
     window = seeded_random(options.seed, f"{EfcbTask.MASKED} {tier}", cluster_id(pull)).choice(windows)
-    file = rendered.files[window.file]
-    hunks = file.hunks.split("\n")
+    path, hunks = rendered.files[window.file].path, rendered.files[window.file].hunks.split("\n")
     hunks[window.start : window.stop] = [MASK_PLACEHOLDER] * len(window.text)
     shown = rendered.replace_hunks(window.file, "\n".join(hunks))
-    labels: dict[str, Label] = {
-        "mask_path": file.path,
-        "mask_language": file_language(file.path),
-        "deleted_twin": round(window.removed_similarity, 4),
-    }
-    return _HiddenLines(len(window.text), shown.text, "\n".join(window.text), labels)
+    labels: dict[str, Label] = {"mask_path": path, "mask_language": file_language(path)}
+    labels["deleted_twin"] = round(window.removed_similarity, 4)
+    ask = _REQUEST.format(hidden=len(window.text), mark=MASK_PLACEHOLDER)
+    return _HiddenLines(len(window.text), ask, shown.text, "\n".join(window.text), labels)
 
 
-# All 868 released masks have five lines.
-_PAPER_LINES: Final = 5
-
-
-def _hidden_as_released(pull: PullRequest, rendered: RenderedPatch, options: MaskOptions) -> _HiddenLines | str:
+def _hidden_as_released(
+    pull: PullRequest, rendered: RenderedPatch, _text: str, _tier: str, options: EfcbOptions
+) -> _HiddenLines | str:
     lines = rendered.text.split("\n")[:-1]
-    if len(lines) <= _PAPER_LINES:
+    if len(lines) <= MASKED_LINES:
         return "too_short"
-    start = seeded_random(options.seed, f"{EfcbTask.MASKED} paper", cluster_id(pull)).randrange(
-        len(lines) - _PAPER_LINES + 1
-    )
+    generator = seeded_random(options.seed, f"{EfcbTask.MASKED} paper", cluster_id(pull))
+    start = generator.randrange(len(lines) - MASKED_LINES + 1)
     # Headers and removed lines may be hidden, as in the release: 30 % of its masks contain a hunk header, 12 % a file
     # name or a separator.
-    shown = [*lines[:start], *[MASK_PLACEHOLDER] * _PAPER_LINES, *lines[start + _PAPER_LINES :]]
-    return _HiddenLines(_PAPER_LINES, "\n".join((*shown, "")), rendered.text, {"whole_patch": "yes"})
-
-
-def _problem(
-    pull: PullRequest, rendered: RenderedPatch, text: str, tier: MaskedTier, hidden: _HiddenLines, options: MaskOptions
-) -> Problem:
-    ask = (
-        whole_patch_request()
-        if tier == WHOLE_PATCH_TIER
-        else _REQUEST.format(hidden=hidden.number, mark=MASK_PLACEHOLDER)
-    )
-    return Problem(
-        id=problem_id(EfcbTask.MASKED, tier, pull.repo, pull.merge_sha, options.configuration_hash),
-        suite=SUITE_NAME,
-        shown=Question(text=ask + text, context=(ContextFile(path=PATCH_FILE, text=hidden.patch),)),
-        splice=NoSplice(),
-        reference=hidden.answer,
-        checks=(CriterionCheck(name=CRITERION_NAME, maximum=MAX_JUDGED_SCORE),),
-        labels={
-            **patch_labels(pull.repo, rendered, EfcbTask.MASKED, tier),
-            "masked_lines": float(hidden.number),
-            **hidden.labels,
-        },
-        cluster=cluster_id(pull),
-        provenance=change_provenance(pull),
-    )
+    lines[start : start + MASKED_LINES] = [MASK_PLACEHOLDER] * MASKED_LINES
+    shown = "\n".join((*lines, ""))
+    return _HiddenLines(MASKED_LINES, whole_patch_request(), shown, rendered.text, {"whole_patch": "yes"})

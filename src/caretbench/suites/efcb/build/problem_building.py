@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -11,30 +12,94 @@ from caretbench.build.sources.changes import automated_changes, descriptions, na
 from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.build.sources.repository import RepositoryFacts
-from caretbench.problem import ContextFile, NoSplice, Problem, Question
+from caretbench.problem import ContextFile, Problem, Question
 from caretbench.suites.efcb.build.build_folder import EfcbManifest
 from caretbench.suites.efcb.build.changes import (
+    EfcbOptions,
     FilterResult,
     RejectedChange,
-    change_provenance,
+    change_problem,
     change_query,
-    cluster_id,
     filter_changes,
     render_patch,
     repository_templates,
 )
 from caretbench.suites.efcb.build.choices import gmcq_easy, gmcq_hard
 from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
-from caretbench.suites.efcb.build.choices.version_texts import TextSource
+from caretbench.suites.efcb.build.choices.gmcq_hard import TextSource
 from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, no_file_reader
-from caretbench.suites.efcb.build.leak_report import leak_report
-from caretbench.suites.efcb.build.masked_problems import NO_TEMPLATES, MaskOptions, masked_problems
-from caretbench.suites.efcb.build.options import ChoiceOptions, EasyOptions, EfcbOptions, problem_id
-from caretbench.suites.efcb.built_folder import Leak
+from caretbench.suites.efcb.build.masked_problems import NO_TEMPLATES, masked_problems
+from caretbench.suites.efcb.choices import LETTERS
 from caretbench.suites.efcb.descriptions import DESCRIPTION_INSTRUCTION, DESCRIPTION_TASKS, JUDGE_CRITERIA, Task
+from caretbench.suites.efcb.lexical_similarity import (
+    SHAPE_SCORES,
+    Attack,
+    AttackQuestion,
+    choice_credit,
+    text_attacks,
+    to_attack_question,
+)
 from caretbench.suites.efcb.masked_answers import PATCH_FILE
-from caretbench.suites.efcb.problem_metadata import SUITE_NAME, TASKS, EfcbTask, patch_labels
+from caretbench.suites.efcb.problem_metadata import TASKS, EfcbTask
+from caretbench.suites.efcb.released_problems import Leak
 from caretbench.versions import versions
+
+
+def _always(place: int) -> Attack:
+    return lambda problem: [float(place == number) for number in range(len(problem.choices))]
+
+
+SHAPE_ATTACKS: Final[Mapping[str, Attack]] = {
+    **{f"always {letter}": _always(place) for place, letter in enumerate(LETTERS)},
+    **SHAPE_SCORES,
+}
+
+
+class _Tier(NamedTuple):
+    """The questions of one tier and query variant, each with the index of the correct choice."""
+
+    part: tuple[str, str, str]
+    questions: Sequence[tuple[AttackQuestion, int]]
+
+    def leaks(self, attacks: Mapping[str, Attack]) -> Iterator[Leak]:
+        """Yield the results of attacks; those by shape are limits."""
+        count = len(self.questions)
+        chance = sum(1 / len(question.choices) for question, _ in self.questions) / count
+        task, tier, query = self.part
+        # Edits make a patch longer or shorter; sets in which each version is asked for once have no such clue.
+        free = {"longest", "shortest"} if (task, tier) == (EfcbTask.HARD, "") else set()
+        for name, attack in attacks.items():
+            hits = sum(choice_credit(attack(question), correct) for question, correct in self.questions)
+            yield Leak(
+                task=task, tier=tier, query=query, attack=name,
+                kind="limit" if name in SHAPE_ATTACKS and name not in free else "floor",
+                problems=count, accuracy=hits / count, chance=chance,
+                standard_error=math.sqrt(chance * (1 - chance) / count),
+            )  # fmt: skip
+
+
+def _tiers(problems: Iterable[Problem]) -> list[_Tier]:
+    tiers: dict[tuple[str, str, str], list[tuple[AttackQuestion, int]]] = defaultdict(list)
+    for problem in sorted(problems, key=lambda problem: problem.id):
+        question = to_attack_question(problem)
+        if question is not None and not problem.labels.get("rotation"):
+            task, tier, query = (str(problem.labels.get(name, "")) for name in ("task", "tier", "query"))
+            tiers[task, tier, query].append(question)
+    return [_Tier(part, questions) for part, questions in sorted(tiers.items())]
+
+
+def shape_leaks(problems: Iterable[Problem]) -> list[Leak]:
+    """Return the results of the attacks by position, length and consensus, in the first order of choices."""
+    return [leak for tier in _tiers(problems) for leak in tier.leaks(SHAPE_ATTACKS)]
+
+
+def leak_report(problems: Iterable[Problem]) -> list[Leak]:
+    """Return the result of every attack on every tier and query variant, in the first order of choices."""
+    return [
+        leak
+        for tier in _tiers(problems)
+        for leak in tier.leaks({**SHAPE_ATTACKS, **text_attacks(question for question, _ in tier.questions)})
+    ]
 
 
 def reverse_problems(
@@ -60,18 +125,13 @@ def reverse_problems(
             rejected.append(RejectedChange.from_pull_request(pull, task, reason))
             continue
         shown = ContextFile(path=PATCH_FILE, text=rendered.text)
-        problem = Problem(
-            id=problem_id(task, "", pull.repo, pull.merge_sha, options.configuration_hash),
-            suite=SUITE_NAME,
+        problem = change_problem(
+            pull, rendered, (task, ""), options,
             shown=Question(text=DESCRIPTION_INSTRUCTION, context=(shown,)),
-            splice=NoSplice(),
             reference=f"Title: {title}\n\nBody: {body}",
             checks=(JUDGE_CRITERIA[task],),
-            labels=patch_labels(pull.repo, rendered, task, ""),
-            cluster=cluster_id(pull),
-            provenance=change_provenance(pull),
             released={"title": pull.title, "description": pull.description},
-        )
+        )  # fmt: skip
         problems.append(problem)
     return problems, rejected
 
@@ -186,20 +246,19 @@ def _build_task(
 ) -> tuple[list[Problem], list[RejectedChange]]:
     """Return the problems of a task, from accepted and from all mined changes, and rejected changes."""
     (pulls, records), (readers, texts) = changes, sources
-    common = options.model_dump()
     # Of all mined changes, not of the accepted ones: a form shows by its repetition, and filters remove most of the
     # repetitions.
     form = repository_templates(records)
     if task == EfcbTask.EASY:
-        easy = EasyOptions.model_validate(common)
-        questions, refused = gmcq_easy.easy_questions(pulls, easy, form)
-        return [problem for item in questions for problem in choice_problems(item, easy)], refused
+        questions, refused = gmcq_easy.easy_questions(pulls, options, form)
+        return [problem for item in questions for problem in choice_problems(item, options)], refused
     if task == EfcbTask.HARD:
-        hard = ChoiceOptions.model_validate(common)
-        swapped, refused = gmcq_hard.hard_questions(pulls, hard, form, readers=readers, texts=texts, examined=examined)
-        return [problem for item in swapped for problem in choice_problems(item, hard)], refused
+        swapped, refused = gmcq_hard.hard_questions(
+            pulls, options, form, readers=readers, texts=texts, examined=examined
+        )
+        return [problem for item in swapped for problem in choice_problems(item, options)], refused
     if task == EfcbTask.MASKED:
-        return masked_problems(pulls, MaskOptions.model_validate(common), form)
+        return masked_problems(pulls, options, form)
     return reverse_problems(pulls, next(entry for entry in DESCRIPTION_TASKS if entry == task), options, form)
 
 

@@ -14,23 +14,20 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from itertools import product
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from caretbench.build.sources.git_mining import mine_git
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.errors import DataError, MachineError
-from caretbench.files import read_rows, sha256_text
-from caretbench.problem import Problem, Row
-from caretbench.suites.efcb.build.changes import render_patch
+from caretbench.files import read_packaged_toml, read_rows, sha256_text
+from caretbench.problem import Problem
+from caretbench.suites.efcb.build.changes import EfcbOptions, render_patch
 from caretbench.suites.efcb.build.choices.choice_problems import ChoiceItem, choice_problems
-from caretbench.suites.efcb.build.choices.gmcq_hard import four_text_questions
-from caretbench.suites.efcb.build.choices.version_texts import SetTexts
-from caretbench.suites.efcb.build.options import ChoiceOptions, EfcbOptions
+from caretbench.suites.efcb.build.choices.gmcq_hard import SetTexts, four_text_questions
 from caretbench.suites.efcb.build.problem_building import build_problems
 from caretbench.suites.efcb.problem_metadata import TASKS, EfcbTask
 
@@ -100,49 +97,30 @@ def starter_problems(pulls: Sequence[PullRequest]) -> list[Problem]:
     return sorted(problems, key=lambda problem: problem.id)
 
 
-class StarterEdit(Row):
-    """An edit of one added line, and what the code does there without and with it."""
-
-    line: str
-    edited: str
-    text: str
-    edited_text: str
-
-
-class StarterVersions(Row):
-    """Four versions of a change, by its title: each edit is made or not."""
-
-    change: str
-    first: StarterEdit
-    second: StarterEdit
-
-
-def starter_versions() -> list[StarterVersions]:
-    """Return the sets of ``starter/versions.toml``."""
-    table = tomllib.loads((resources.files("caretbench.suites.efcb") / "starter/versions.toml").read_text("utf-8"))
-    return [StarterVersions.model_validate(entry) for entry in table["set"]]
+def starter_versions() -> list[dict[str, Any]]:
+    """Return the sets of ``starter/versions.toml``: two edits of a change, and what the code does with and without."""
+    sets: list[dict[str, Any]] = read_packaged_toml("caretbench.suites.efcb", "starter/versions.toml")["set"]
+    return sets
 
 
 def version_problems(pulls: Sequence[PullRequest]) -> Iterator[Problem]:
     """Yield the problems of GMCQ-Hard: four texts for four versions of a change, written by people."""
     by_title = {pull.title: pull for pull in pulls}
-    options = ChoiceOptions()
+    options = EfcbOptions()
     for versions in starter_versions():
-        pull = by_title[versions.change]
-        shown = render_patch(pull).text
+        pull = by_title[versions["change"]]
         choices, texts = [], []
-        for first, second in product((False, True), repeat=2):
-            version = shown
-            for edit, made in ((versions.first, first), (versions.second, second)):
-                version = version.replace(f"\n+{edit.line}\n", f"\n+{edit.edited if made else edit.line}\n")
+        for made in product((False, True), repeat=2):
+            version, told = render_patch(pull).text, []
+            for is_made, edit in zip(made, (versions["first"], versions["second"]), strict=True):
+                line = edit["edited"] if is_made else edit["line"]
+                version = version.replace(f"\n+{edit['line']}\n", f"\n+{line}\n")
+                told.append(edit["edited_text"] if is_made else edit["text"])
             choices.append(version)
-            texts.append(
-                f"{versions.first.edited_text if first else versions.first.text} "
-                f"{versions.second.edited_text if second else versions.second.text}"
-            )
+            texts.append(" ".join(told))
         item = ChoiceItem(pull, EfcbTask.HARD, "", tuple(choices), 0, (), {})
-        told = SetTexts(tuple(texts), "people")
-        for question in four_text_questions(item, told, sha256_text(versions.change)[:_DIGITS], options.seed):
+        name = sha256_text(versions["change"])[:_DIGITS]
+        for question in four_text_questions(item, SetTexts(tuple(texts), "people"), name, options.seed):
             yield from choice_problems(question, options)
 
 

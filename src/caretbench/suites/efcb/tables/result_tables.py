@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from caretbench.files import published_rows
 from caretbench.grouping import grouped
+from caretbench.languages.path_languages import path_languages
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import PROFILES
 from caretbench.suites.efcb.efcb_score import MIN_COVERAGE, VERSION, EfcbScore, Estimate, ProblemOutcome, efcb_score
 from caretbench.suites.efcb.problem_metadata import TASK_TITLES, TASKS, EfcbTask
-from caretbench.suites.efcb.tables.choice_tables import answered_blind, blind_tables, choice_tables
-from caretbench.suites.efcb.tables.data_tables import data_tables
-from caretbench.suites.efcb.tables.score_basis import (
+from caretbench.suites.efcb.tables.choice_tables import (
     JUDGED_TASKS,
     NO_VALUE,
     ModelRows,
     ScoreBasis,
+    answered_blind,
+    blind_tables,
+    choice_tables,
     counted_outcomes,
     failed_judges,
     format_mean,
@@ -31,6 +33,97 @@ from caretbench.suites.suite_types import FAILED_CONTROLS_MARK, Table
 
 if TYPE_CHECKING:
     import polars as pl
+
+_REPOSITORY_HEADS: Final = (
+    "Organization", "Repository", "Number of Questions", "Primary Language", "Changes by Language", "Licence",
+    "Merged",
+)  # fmt: skip
+
+
+def data_tables(problems: Iterable[Problem]) -> Iterator[Table]:
+    """Yield tables about the data in the form of the paper's Tables 2 and 3.
+
+    A question counts once for all orders of its choices and query variants.
+    """
+    known = list(problems)
+    if known:
+        yield _repositories(known)
+        yield _questions(known)
+
+
+def _repositories(problems: Sequence[Problem]) -> Table:
+    changes: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    languages: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    licences: dict[str, Counter[str]] = defaultdict(Counter)
+    dates: dict[str, list[str]] = defaultdict(list)
+    for problem in problems:
+        repository = problem.label("repository")
+        changes[repository][problem.label("task")].add(problem.cluster)
+        languages[repository][problem.label("language")].add(problem.cluster)
+        licences[repository][problem.provenance.licence or ""] += 1
+        dates[repository].append((problem.provenance.date or "")[:10])
+    rows = []
+    for repository, tasks in sorted(changes.items()):
+        spoken = {name: len(clusters) for name, clusters in languages[repository].items()}
+        # Texts and data without a language are `other`, which names no repository, even where they are most of its
+        # changes.
+        most = min(spoken, key=lambda name: (name == "other", -spoken[name], name))
+        main = path_languages().get(most)
+        counts = sorted({len(clusters) for clusters in tasks.values()})
+        owner, _, name = repository.rpartition("/")
+        shares = sorted(spoken.items(), key=lambda entry: (-entry[1], entry[0]))
+        rows.append(
+            (
+                owner or "unknown",
+                name,
+                " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))),
+                main.title if main else "",
+                ", ".join(f"{_title(name)} {count}" for name, count in shares),
+                licences[repository].most_common(1)[0][0],
+                " to ".join(dict.fromkeys((min(dates[repository]), max(dates[repository])))),
+            )
+        )
+    return Table(
+        "efcb-repositories",
+        "Repositories (the paper's Table 2, in form)",
+        _REPOSITORY_HEADS,
+        tuple(rows),
+        (
+            "Number of questions: the fewest and the most of the tasks. The primary language is that of most changes "
+            "that are asked about. The paper's column with the type is missing: no history tells it.",
+        ),
+    )
+
+
+def _title(language: str) -> str:
+    entry = path_languages().get(language)
+    return entry.title if entry else language
+
+
+def _questions(problems: Sequence[Problem]) -> Table:
+    asked: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    whole: Counter[tuple[str, str]] = Counter()
+    for problem in problems:
+        kind = (problem.label("task"), problem.label("tier") if "tier" in problem.labels else "")
+        asked[kind][problem.label("repository")].add(problem.cluster)
+        whole[kind] += 1
+    repositories = sorted({repository for clusters in asked.values() for repository in clusters})
+    order = sorted(asked, key=lambda kind: (TASKS.index(kind[0]) if kind[0] in TASKS else len(TASKS), kind))
+    lines = [(kind, [len(asked[kind][repository]) for repository in repositories]) for kind in order]
+    rows = [
+        (f"{TASK_TITLES.get(task, task)} {tier}".strip(), *map(str, counts), str(sum(counts)), str(whole[task, tier]))
+        for (task, tier), counts in lines
+    ]
+    by_repository = (str(sum(column)) for column in zip(*(counts for _, counts in lines), strict=True))
+    total = sum(sum(counts) for _, counts in lines)
+    rows.append(("Total", *by_repository, str(total), str(whole.total())))
+    return Table(
+        "efcb-questions",
+        "Questions of each task (the paper's Table 3, in form)",
+        ("Task", *repositories, "Total", "Problems"),
+        tuple(rows),
+        ("Problems: a question in each order of its choices and with each text that asks it.",),
+    )
 
 
 ALL: Final = "all"
@@ -65,19 +158,17 @@ def printed_models() -> tuple[str, ...]:
     return tuple(dict.fromkeys(model for model, _, _ in printed_numbers()))
 
 
-@cache
-def printed_repositories() -> tuple[str, ...]:
-    """Return the names of the repositories, in the order of Tables 5 to 9."""
-    return tuple(dict.fromkeys(name for _, task, name in printed_numbers() if task in TASKS and name != ALL))
-
-
 def printed_rows(task: str, repositories: Sequence[str]) -> list[tuple[str, ...]]:
     """Return a row for each model: results in repositories with numbers of questions, and the average."""
-    rows = []
-    for model in printed_models():
-        cells = [_cell(model, task, repository) for repository in (*repositories, ALL)]
-        rows.append((_row_name(model), *cells))
-    return rows
+    numbers, counts = printed_numbers(), printed_counts()
+
+    def cell(*place: str) -> str:
+        return f"{numbers[place]}\nn = {counts[place[1:]]}" if place in numbers else "-"  # type: ignore[index]
+
+    return [
+        (_row_name(model), *(cell(model, task, repository) for repository in (*repositories, ALL)))
+        for model in printed_models()
+    ]
 
 
 def printed_score_rows() -> list[tuple[str, ...]]:
@@ -103,17 +194,12 @@ def printed_notes(counts: Iterable[tuple[str, int]]) -> tuple[str, ...]:
 
 def order_repositories(names: Sequence[str]) -> list[str]:
     """Return names in the order of the paper's tables, others behind them by name."""
-    printed = printed_repositories()
+    printed = [*dict.fromkeys(name for _, task, name in printed_numbers() if task in TASKS and name != ALL)]
     return sorted(names, key=lambda name: (printed.index(name) if name in printed else len(printed), name))
 
 
 def _row_name(model: str) -> str:
     return f"{model} (printed, whole release)"
-
-
-def _cell(model: str, task: str, repository: str) -> str:
-    value = printed_numbers().get((model, task, repository))
-    return "-" if value is None else f"{value}\nn = {printed_counts()[task, repository]}"
 
 
 def _place(subset: str) -> tuple[str, str]:

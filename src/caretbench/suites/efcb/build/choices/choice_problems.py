@@ -7,16 +7,16 @@ format of the answer belong to the prompt. Each letter is correct equally often,
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Final, NamedTuple, TypeVar
 
 from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.grouping import grouped
-from caretbench.problem import ChoiceCheck, Label, NoSplice, Problem, Question
-from caretbench.suites.efcb.build.changes import change_provenance, change_query, cluster_id, render_patch
-from caretbench.suites.efcb.build.options import ChoiceOptions, EfcbOptions, Query, problem_id
+from caretbench.problem import ChoiceCheck, Label, Problem, Question
+from caretbench.suites.efcb.build.changes import EfcbOptions, Query, change_problem, change_query, render_patch
 from caretbench.suites.efcb.choices import CHOICE_COUNT, CHOICE_SET_LABEL, INSTRUCTION, LETTERS
-from caretbench.suites.efcb.problem_metadata import DEFAULT_VARIANT, SUITE_NAME, patch_labels, seeded_random
+from caretbench.suites.efcb.problem_metadata import DEFAULT_VARIANT, seeded_random
 
 
 class ChoiceItem(NamedTuple):
@@ -38,11 +38,11 @@ class ChoiceItem(NamedTuple):
 
 
 def change_queries(
-    pull: PullRequest, options: ChoiceOptions, templates: Mapping[str, Collection[str]]
+    pull: PullRequest, options: EfcbOptions, templates: Mapping[str, Collection[str]]
 ) -> tuple[Query, ...]:
     """Return the texts that describe a change, by the query variants of the options; without empty ones."""
     lines = templates.get(pull.repo, NO_TEMPLATE)
-    queries = (change_query(pull, variant, options.profile, lines) for variant in options.query_variants)
+    queries = (change_query(pull, variant, options.profile, lines) for variant in options.rules.choice_queries)
     return tuple(query for query in queries if query.text.strip())
 
 
@@ -51,35 +51,21 @@ def choice_problems(item: ChoiceItem, options: EfcbOptions) -> Iterator[Problem]
 
     The given order is the first.
     """
-    for query in item.queries:
-        yield from _problems(item, query, options)
-
-
-def _problems(item: ChoiceItem, query: Query, options: EfcbOptions) -> Iterator[Problem]:
-    pull, task, tier, choices, correct, _, labels, version, _ = item
-    if not query.text.strip():
-        raise ValueError(f"{pull.repo} {pull.merge_sha}: its {query.variant} is empty")
+    pull, task, tier, choices, correct, queries, labels, version, _ = item
     if len(choices) != CHOICE_COUNT or len(set(choices)) != CHOICE_COUNT or not 0 <= correct < CHOICE_COUNT:
         raise ValueError(f"{pull.repo} {pull.merge_sha}: {task} needs four different choices, one of them right")
-    variant = version or ("" if query.variant == DEFAULT_VARIANT else query.variant)
-    shared = patch_labels(
-        pull.repo, render_patch(pull, include_generated=options.rules.shows_generated_files), task, tier
-    )
-    for turn, turned, position in rotate_choices(choices, correct, options.rotations):
-        yield Problem(
-            id=problem_id(
-                task, tier, pull.repo, pull.merge_sha, options.configuration_hash, variant=variant, rotation=turn
-            ),
-            suite=SUITE_NAME,
+    rendered = render_patch(pull, include_generated=options.rules.shows_generated_files)
+    for query, (turn, turned, position) in product(queries, [*rotate_choices(choices, correct, options.rotations)]):
+        yield change_problem(
+            pull, rendered, (task, tier), options,
+            variant=version or ("" if query.variant == DEFAULT_VARIANT else query.variant),
+            rotation=turn,
+            labels={"query": query.variant, "rotation": float(turn), **labels},
             shown=Question(text=INSTRUCTION + query.text, choices=turned),
-            splice=NoSplice(),
             reference=LETTERS[position],
             checks=(ChoiceCheck(correct=position),),
-            overlap_group=None if CHOICE_SET_LABEL not in labels else str(labels[CHOICE_SET_LABEL]),
-            labels={**shared, "query": query.variant, "rotation": float(turn), **labels},
-            cluster=cluster_id(pull),
-            provenance=change_provenance(pull),
-        )
+            overlap_group=str(labels[CHOICE_SET_LABEL]) if CHOICE_SET_LABEL in labels else None,
+        )  # fmt: skip
 
 
 WRONG_CHOICE_COUNT: Final = CHOICE_COUNT - 1

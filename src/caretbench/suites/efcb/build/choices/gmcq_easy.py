@@ -8,7 +8,6 @@ changes whose texts resemble each other's patches.
 from __future__ import annotations
 
 import random
-from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -22,7 +21,15 @@ from caretbench.build.sources.pull_request import PullRequest
 from caretbench.files import sha256_text
 from caretbench.grouping import grouped
 from caretbench.problem import Label, Profile
-from caretbench.suites.efcb.build.changes import RejectedChange, render_patch, repository_templates
+from caretbench.suites.efcb.build.changes import (
+    WIDE_WINDOW,
+    WINDOW,
+    EfcbOptions,
+    Query,
+    RejectedChange,
+    render_patch,
+    repository_templates,
+)
 from caretbench.suites.efcb.build.choices.choice_problems import (
     WRONG_CHOICE_COUNT,
     ChoiceItem,
@@ -40,7 +47,6 @@ from caretbench.suites.efcb.build.choices.sets_of_four import (
     SetRelations,
     build_sets_of_four,
 )
-from caretbench.suites.efcb.build.options import EasyOptions, Query
 from caretbench.suites.efcb.choices import CHOICE_COUNT, CHOICE_SET_LABEL
 from caretbench.suites.efcb.lexical_similarity import PatchCorpus, Scores
 from caretbench.suites.efcb.problem_metadata import EasyTier, efcb_profile, main_language, seeded_random
@@ -61,18 +67,6 @@ class ChangeCorpus(PatchCorpus):
     def tfidf_similarities(self, left: Indices, right: Indices) -> Scores:
         """Return TF-IDF cosines of some patches with others."""
         return _row_products(self._vectors[left], self._vectors[right])
-
-    def query_vectors(self, queries: Sequence[str]) -> csr_array:
-        """Return texts as TF-IDF vectors of length 1, one row each."""
-        rows: list[int] = []
-        columns: list[int] = []
-        values: list[float] = []
-        for row, query in enumerate(queries):
-            weights, length = self._query_weights(query)
-            rows += [row] * len(weights)
-            columns += weights
-            values += (weight / length for weight in weights.values())
-        return csr_array((values, (rows, columns)), shape=(len(queries), self._counts.shape[1]))
 
     def pairwise_scores(self, queries: csr_array, left: Indices, right: Indices) -> Scores:
         """Return the TF-IDF cosines of some patches with some texts (:meth:`query_vectors`)."""
@@ -106,23 +100,18 @@ class CandidatePool:
         return ChangeCorpus(self.texts)
 
     @cached_property
-    def _first_of(self) -> Mapping[str, int]:
-        return {text: index for index, text in reversed(list(enumerate(self.texts)))}
-
-    @cached_property
-    def _firsts(self) -> tuple[int, ...]:
-        return tuple(sorted(self._first_of.values()))
+    def _firsts(self) -> Mapping[str, int]:
+        return {text: index for index, text in reversed([*enumerate(self.texts)])}
 
     def draw_three(self, correct: int, generator: random.Random) -> tuple[int, ...]:
         """Return up to three random changes whose patches differ from ``correct`` and each other."""
-        own = bisect_left(self._firsts, self._first_of[self.texts[correct]])
-        others = range(len(self._firsts) - 1)
-        drawn = generator.sample(others, min(WRONG_CHOICE_COUNT, len(others)))
         # Draws skip changes with the text of another: of two choices with one text neither would be wrong.
-        return tuple(self._firsts[position + (position >= own)] for position in drawn)
+        own = self._firsts[self.texts[correct]]
+        others = sorted(index for index in self._firsts.values() if index != own)
+        return tuple(generator.sample(others, min(WRONG_CHOICE_COUNT, len(others))))
 
     def build_sets(
-        self, texts: Sequence[str], tier: EasyTier, options: EasyOptions
+        self, texts: Sequence[str], tier: EasyTier, options: EfcbOptions
     ) -> tuple[list[ChoiceSet], list[str]]:
         """Return sets of four changes for a tier, and the reason for each change without a set.
 
@@ -179,11 +168,11 @@ class _SetSearch:
     """Search for the sets of one tier."""
 
     def __init__(
-        self, pool: CandidatePool, texts: Sequence[str], has_query: Mask, tier: EasyTier, options: EasyOptions
+        self, pool: CandidatePool, texts: Sequence[str], has_query: Mask, tier: EasyTier, options: EfcbOptions
     ) -> None:
         self._pool, self._asked, self._tier = pool, has_query, tier
-        self._window = options.window if tier in ("random", "matched") else options.wide_window
-        self._fairness = PairFairness(pool.rendered, pool.references, options.smallest, options.largest)
+        self._window = WINDOW if tier in ("random", "matched") else WIDE_WINDOW
+        self._fairness = PairFairness(pool.rendered, pool.references)
         self._draws = [
             seeded_random(options.seed, f"gmcq-easy {tier}", f"{pool.repo} {pull.merge_sha}").random()
             for pull in pool.pulls
@@ -292,7 +281,7 @@ class _DrawnQuestion(NamedTuple):
 
 
 def easy_questions(
-    pulls: Sequence[PullRequest], options: EasyOptions, templates: Mapping[str, frozenset[str]] | None = None
+    pulls: Sequence[PullRequest], options: EfcbOptions, templates: Mapping[str, frozenset[str]] | None = None
 ) -> tuple[list[ChoiceItem], list[RejectedChange]]:
     """Return the questions of all tiers, and changes without a question in a tier, with the reason.
 
@@ -306,7 +295,7 @@ def easy_questions(
     queries_by_change = {pull.key: change_queries(pull, options, templates) for pull in pulls}
     drawn: dict[EasyTier, list[_DrawnQuestion]] = {}
     rejected: list[RejectedChange] = []
-    for tier in options.selected_tiers:
+    for tier in options.rules.easy_tiers:
         # The release draws any three other changes of the repository, also parts of the same work.
         draw = _draw_in_sets if options.rules.balanced_choices else _draw_as_released
         drawn[tier], refused = draw(pools, queries_by_change, tier, options)
@@ -328,7 +317,7 @@ def _question_key(one: _DrawnQuestion, tier: EasyTier) -> str:
     return f"{tier} {one.pool.repo} {one.pool.pulls[one.correct].merge_sha}"
 
 
-def _make_question(one: _DrawnQuestion, tier: EasyTier, place: int, options: EasyOptions) -> ChoiceItem:
+def _make_question(one: _DrawnQuestion, tier: EasyTier, place: int, options: EfcbOptions) -> ChoiceItem:
     """Return a question; its label ``lexical_margin`` is the right choice's TF-IDF cosine minus the best other.
 
     Questions of a set of four have its name.
@@ -352,7 +341,7 @@ def _draw_as_released(
     pools: Sequence[CandidatePool],
     queries_by_change: Mapping[tuple[str, str], tuple[Query, ...]],
     tier: EasyTier,
-    options: EasyOptions,
+    options: EfcbOptions,
 ) -> tuple[list[_DrawnQuestion], list[RejectedChange]]:
     """Draw any three other changes of the repository."""
     drawn: list[_DrawnQuestion] = []
@@ -374,7 +363,7 @@ def _draw_in_sets(
     pools: Sequence[CandidatePool],
     queries_by_change: Mapping[tuple[str, str], tuple[Query, ...]],
     tier: EasyTier,
-    options: EasyOptions,
+    options: EfcbOptions,
 ) -> tuple[list[_DrawnQuestion], list[RejectedChange]]:
     """Draw sets of four fair changes; each member is the correct choice of one question."""
     drawn: list[_DrawnQuestion] = []

@@ -10,16 +10,28 @@ from __future__ import annotations
 
 import random
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, combinations, islice
+from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from pydantic import JsonValue
 from rapidfuzz.distance import Indel, Levenshtein
 
+from caretbench.build.build_models import NO_MODELS, BuildModels, BuildRequest
 from caretbench.build.sources.pull_request import PullRequest
-from caretbench.problem import Label
-from caretbench.suites.efcb.build.changes import RejectedChange, render_patch, repository_templates
+from caretbench.errors import DataError, UsageError
+from caretbench.files import read_rows, sha256_json
+from caretbench.grouping import grouped
+from caretbench.problem import Label, Row
+from caretbench.suites.efcb.build.changes import (
+    EfcbOptions,
+    Query,
+    RejectedChange,
+    problem_id,
+    render_patch,
+    repository_templates,
+)
 from caretbench.suites.efcb.build.choices.choice_problems import (
     WRONG_CHOICE_COUNT,
     ChoiceItem,
@@ -27,13 +39,197 @@ from caretbench.suites.efcb.build.choices.choice_problems import (
     change_queries,
     insert_choice,
 )
-from caretbench.suites.efcb.build.choices.version_texts import VERSION_NAMES, SetTexts, TextSource, VersionSet
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, PatchEdit, no_file_reader
-from caretbench.suites.efcb.build.options import ChoiceOptions, Query, problem_id
-from caretbench.suites.efcb.choices import CHOICE_SET_LABEL
-from caretbench.suites.efcb.patches import RenderedPatch
-from caretbench.suites.efcb.problem_metadata import FOUR_TEXTS_TIER, seeded_random
+from caretbench.suites.efcb.choices import CHOICE_SET_LABEL, LETTERS, parse_strictly, remove_reasoning
+from caretbench.suites.efcb.lexical_similarity import tokenize
+from caretbench.suites.efcb.problem_metadata import FOUR_TEXTS_TIER, RenderedPatch, seeded_random
+
+WRITER_ROLE: Final = "writer"
+CHECKER_ROLE: Final = "checker"
+
+VERSION_NAMES: Final = ("first", "second", "third", "fourth")
+"""Names of the versions in the order of a set's choices, which is drawn; parts of ids."""
+
+MAX_WORDS: Final = 150
+"""Maximum number of words of a text."""
+MAX_QUOTED: Final = 4
+"""Maximum number of tokens in a row that a text shares with an edited line: more is a quotation of the code."""
+
+NoTextReason = Literal["no_text", "same_text", "quotes_code", "unchecked", "not_picked"]
+"""Reason why a set has no questions, in the order of the checks."""
+
+
+class PeoplesText(Row):
+    """Text that people wrote for one version: a line of ``--texts``.
+
+    ``problem`` and ``choice`` name the version as a choice of a question that the build without texts has. ``picked``
+    is the choice that another person picked from the text.
+    """
+
+    problem: str
+    choice: Literal["A", "B", "C", "D"]
+    text: str
+    picked: Literal["A", "B", "C", "D"] | None = None
+
+
+class VersionSet(NamedTuple):
+    """Four versions of one patch; ``name`` is the question that shows them as choices, in this order."""
+
+    name: str
+    versions: tuple[str, ...]
+
+    def edited_lines(self, version: int) -> list[str]:
+        """Return the lines of a version at which the four versions differ."""
+        rows = zip(*(text.split("\n") for text in self.versions), strict=True)
+        return [row[version] for row in rows if len(set(row)) > 1]
+
+
+class SetTexts(NamedTuple):
+    """Texts of a set's versions in their order, and who wrote them."""
+
+    texts: tuple[str, ...]
+    text_by: Literal["model", "people"]
+
+
+class TextSource(NamedTuple):
+    """Sources of texts: those of people by problem, and models for the other sets."""
+
+    people: Mapping[str, Sequence[PeoplesText]] = {}
+    models: BuildModels = NO_MODELS
+
+    @classmethod
+    def of(cls, path: Path | None, models: BuildModels) -> TextSource | None:
+        """Return the sources of a build; None if it has none.
+
+        Raises:
+            UsageError: a writer has no checker, or is its own.
+            DataError: a row of the file is malformed.
+        """
+        roles = models.roles
+        if WRITER_ROLE in roles and CHECKER_ROLE not in roles:
+            raise UsageError("a second model has to pick each version from its text: add -m checker=PROVIDER/MODEL")
+        # A model that reads its own hints proves nothing about other readers.
+        if WRITER_ROLE in roles and set(models.names(WRITER_ROLE)) & set(models.names(CHECKER_ROLE)):
+            raise UsageError(f"{models.names(WRITER_ROLE)[0]} cannot check its own texts: name another checker")
+        people = grouped((row.problem, row) for row in (read_rows(path, PeoplesText) if path else ()))
+        for name, rows in people.items():
+            if sorted(row.choice for row in rows) != list(LETTERS):
+                raise DataError(f"{path}: {name} needs one text for each of the choices {', '.join(LETTERS)}")
+        return cls(people, models) if people or WRITER_ROLE in roles else None
+
+    def record(self) -> dict[str, JsonValue]:
+        """Return what a manifest says of the sources: the models, and a hash of people's texts."""
+        people = [row.model_dump(mode="json") for name in sorted(self.people) for row in self.people[name]]
+        models: dict[str, JsonValue] = {role: ", ".join(self.models.names(role)) for role in sorted(self.models.roles)}
+        return {**models, **({"people": sha256_json(people)[:12]} if people else {})}
+
+    def describe(self, sets: Sequence[VersionSet], seed: int) -> dict[str, SetTexts | NoTextReason]:
+        """Return the texts of each set, or the reason for which it has none."""
+        written = {one.name: self._people_texts(one) for one in sets if one.name in self.people}
+        if WRITER_ROLE in self.models.roles:
+            written |= self._model_texts([one for one in sets if one.name not in written])
+        described: dict[str, SetTexts | NoTextReason] = {}
+        fit: dict[VersionSet, SetTexts] = {}
+        for one in sets:
+            texts = written.get(one.name)
+            fault = "no_text" if texts is None else _fault(one, texts.texts)
+            if texts is None or fault is not None:
+                described[one.name] = fault or "no_text"
+            else:
+                fit[one] = texts
+        picked = self._picks(fit, seed)
+        for one, texts in fit.items():
+            picks = picked.get(one.name)
+            described[one.name] = "unchecked" if picks is None else texts if picks == list(LETTERS) else "not_picked"
+        return described
+
+    def _people_texts(self, one: VersionSet) -> SetTexts:
+        rows = sorted(self.people[one.name], key=lambda row: row.choice)
+        return SetTexts(tuple(row.text.strip() for row in rows), "people")
+
+    def _model_texts(self, sets: Sequence[VersionSet]) -> dict[str, SetTexts]:
+        requests = [
+            BuildRequest(f"{one.name}/{letter}", _writer_prompt(one, version), about=f"text of version {letter}")
+            for one in sets
+            for version, letter in enumerate(LETTERS)
+        ]
+        answers = self.models.ask(WRITER_ROLE, requests)
+        return {
+            one.name: SetTexts(tuple(_plain(answers[f"{one.name}/{letter}"]) for letter in LETTERS), "model")
+            for one in sets
+        }
+
+    def _picks(self, sets: Mapping[VersionSet, SetTexts], seed: int) -> dict[str, list[str | None]]:
+        """Return what was picked from the texts of each set, by the checker if there is one, else by people."""
+        if CHECKER_ROLE not in self.models.roles:
+            rows = {one.name: sorted(self.people[one.name], key=lambda row: row.choice) for one in sets}
+            return {name: [row.picked for row in of] for name, of in rows.items() if all(row.picked for row in of)}
+        asked = {
+            (one.name, letter): _check(one, letter, text, seed)
+            for one, told in sets.items()
+            for letter, text in zip(LETTERS, told.texts, strict=True)
+        }
+        requests = [
+            BuildRequest(f"{name}/{letter}", prompt, about=f"version of text {letter}")
+            for (name, letter), (prompt, _) in asked.items()
+        ]
+        answers = self.models.ask(CHECKER_ROLE, requests)
+        chosen = {key: parse_strictly(answers["/".join(key)]).choice for key in asked}
+        picks = {key: None if (at := chosen[key]) is None else order[at] for key, (_, order) in asked.items()}
+        return {one.name: [picks[one.name, letter] for letter in LETTERS] for one in sets}
+
+
+def _check(one: VersionSet, letter: str, text: str, seed: int) -> tuple[str, tuple[str, ...]]:
+    """Return the request to pick a version from one text, and the letters of the versions as they are shown."""
+    order = tuple(seeded_random(seed, "gmcq-hard check", f"{one.name} {letter}").sample(LETTERS, len(LETTERS)))
+    shown = "".join(
+        f"\nVersion {place}:\n\n{one.versions[LETTERS.index(version)]}"
+        for place, version in zip(LETTERS, order, strict=True)
+    )
+    prompt = (
+        f"A text describes one of four versions of a patch.\n\nText: {text}\n{shown}\nWhich version does the text "
+        "describe? Answer with its letter alone; with the word none if it fits none of them, or several.\n"
+    )
+    return prompt, order
+
+
+def _writer_prompt(one: VersionSet, version: int) -> str:
+    lines = "\n".join(one.edited_lines(version))
+    return (
+        "Describe in two to four sentences of plain English what the code does after this patch. A reader who is shown "
+        "several similar patches must find this one by your text alone, so be exact about what these lines of it do: "
+        "which value is used for what, which case is included, what happens then.\n"
+        "Do not quote code, and do not guess what was meant: describe what is written, even if it looks wrong. Answer "
+        f"with the text alone.\n\nThe patch:\n\n{one.versions[version]}\nThe lines:\n\n{lines}\n"
+    )
+
+
+def _plain(answer: str) -> str:
+    return " ".join((remove_reasoning(answer) or "").split())
+
+
+def _fault(one: VersionSet, texts: Sequence[str]) -> NoTextReason | None:
+    """Return the reason for which texts cannot be used, without asking anybody."""
+    if not all(text and len(text.split()) <= MAX_WORDS for text in texts):
+        return "no_text"
+    if len({" ".join(tokenize(text.lower())) for text in texts}) < len(texts):
+        return "same_text"
+    if any(_quotes(text, line) for version, text in enumerate(texts) for line in one.edited_lines(version)):
+        return "quotes_code"
+    return None
+
+
+def _quotes(text: str, line: str) -> bool:
+    """Return whether a text has a longer run of tokens from a line of code than an English sentence has by chance."""
+    size = MAX_QUOTED + 1
+    return not set(_runs(tokenize(text), size)).isdisjoint(_runs(tokenize(line[1:]), size))
+
+
+def _runs(tokens: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
+    for start in range(len(tokens) - size + 1):
+        yield tuple(tokens[start : start + size])
+
 
 MAX_EDITS: Final = 24
 """Maximum number of edits that are drawn for a change, evenly over their kinds."""
@@ -152,18 +348,17 @@ CONSENSUS_LEAKY_LABEL: Final = "consensus_leaky"
 """Label of questions whose correct choice is the most similar to the others."""
 
 
-class _UnorderedQuestion(NamedTuple):
-    """A question before its choices are ordered."""
+class _Versions(NamedTuple):
+    """Versions of a patch before they are ordered."""
 
-    pull: PullRequest
     right: str
-    wrong: tuple[str, ...]
+    wrong: Sequence[str]
     labels: Mapping[str, Label]
 
 
 def hard_questions(
     pulls: Sequence[PullRequest],
-    options: ChoiceOptions,
+    options: EfcbOptions,
     templates: Mapping[str, frozenset[str]] | None = None,
     *,
     readers: FileReaders = no_file_reader,
@@ -180,58 +375,51 @@ def hard_questions(
     ``examined`` is called for each change.
     """
     templates = repository_templates(pulls) if templates is None else templates
-    queries_by_change: dict[tuple[str, str], tuple[Query, ...]] = {}
+    versions_of = _edited if options.rules.balanced_choices else _with_words_swapped
+    made: dict[str, tuple[PullRequest, tuple[Query, ...], _Versions]] = {}
     rejected: list[RejectedChange] = []
-    by_repository: dict[str, list[PullRequest]] = defaultdict(list)
     for pull in sorted(pulls, key=lambda pull: pull.key):
-        queries_by_change[pull.key] = change_queries(pull, options, templates)
-        if queries_by_change[pull.key]:
-            by_repository[pull.repo].append(pull)
+        queries = change_queries(pull, options, templates)
+        versions = versions_of(pull, options, readers) if queries else "no_query"
+        examined()
+        if isinstance(versions, str):
+            rejected.append(RejectedChange.from_pull_request(pull, TASK, versions))
         else:
-            rejected.append(RejectedChange.from_pull_request(pull, TASK, "no_query"))
-    if options.rules.balanced_choices:
-        made, refused = _edit_patches(by_repository, options, readers, examined)
-    else:
-        made, refused = _swap_words(by_repository, options)
-    places = balanced_positions(
-        {_change_key(one.pull): one.pull.repo for one in made}, options.seed, f"{TASK} positions"
-    )
-    items = [
-        _order_choices(one, places[_change_key(one.pull)], queries_by_change[one.pull.key], options) for one in made
-    ]
+            made[_change_key(pull)] = (pull, queries, versions)
+    places = balanced_positions({key: one[0].repo for key, one in made.items()}, options.seed, f"{TASK} positions")
+    items = []
+    for key, (pull, queries, versions) in made.items():
+        wrong = list(versions.wrong)
+        seeded_random(options.seed, f"{TASK} order", key).shuffle(wrong)
+        choices = insert_choice(versions.right, wrong, places[key])
+        items.append(ChoiceItem(pull, TASK, "", choices, places[key], queries, versions.labels))
     if texts is not None:
         items, undescribed = _described(items, texts, options)
         rejected += undescribed
-    return items, sorted([*rejected, *refused], key=lambda one: (one.repo, one.merge_sha, one.reason))
+    return items, sorted(rejected, key=lambda one: (one.repo, one.merge_sha, one.reason))
 
 
 def _change_key(pull: PullRequest) -> str:
     return f"{pull.repo} {pull.merge_sha}"
 
 
-def _order_choices(
-    made: _UnorderedQuestion, place: int, queries: tuple[Query, ...], options: ChoiceOptions
-) -> ChoiceItem:
-    wrong = list(made.wrong)
-    seeded_random(options.seed, f"{TASK} order", _change_key(made.pull)).shuffle(wrong)
-    return ChoiceItem(made.pull, TASK, "", insert_choice(made.right, wrong, place), place, queries, made.labels)
-
-
 def _described(
-    items: Sequence[ChoiceItem], texts: TextSource, options: ChoiceOptions
+    items: Sequence[ChoiceItem], texts: TextSource, options: EfcbOptions
 ) -> tuple[list[ChoiceItem], list[RejectedChange]]:
     """Return four questions for each set whose texts pass, one for each version, with balanced orders."""
-    sets = {_problem_name(item, options): item for item in items}
+    # The id of a question by the change's own text, whose choices people describe.
+    sets = {
+        problem_id(TASK, "", item.pull.repo, item.pull.merge_sha, options.configuration(TASK)): item for item in items
+    }
     described = texts.describe([VersionSet(name, item.choices) for name, item in sets.items()], options.seed)
     asked: list[ChoiceItem] = []
     rejected: list[RejectedChange] = []
     for name, item in sets.items():
         texts_of_set = described[name]
         if isinstance(texts_of_set, str):
-            reason: str = texts_of_set
-            rejected.append(RejectedChange.from_pull_request(item.pull, TASK, reason, FOUR_TEXTS_TIER))
-            continue
-        asked += four_text_questions(item, texts_of_set, name.rpartition("/")[2], options.seed)
+            rejected.append(RejectedChange.from_pull_request(item.pull, TASK, texts_of_set, FOUR_TEXTS_TIER))
+        else:
+            asked += four_text_questions(item, texts_of_set, name.rpartition("/")[2], options.seed)
     return asked, rejected
 
 
@@ -251,47 +439,22 @@ def four_text_questions(item: ChoiceItem, texts_of_set: SetTexts, digits: str, s
     return asked
 
 
-def _problem_name(item: ChoiceItem, options: ChoiceOptions) -> str:
-    """Return the id of a question by the change's own text, whose choices people describe."""
-    return problem_id(TASK, "", item.pull.repo, item.pull.merge_sha, options.configuration_hash)
+def _with_words_swapped(pull: PullRequest, options: EfcbOptions, _readers: FileReaders) -> _Versions | str:
+    """Return a patch and three versions of it with two words exchanged, or why there are none."""
+    # As in the release, where 99.4 % of the wrong choices differ from the right one in a single word, and consensus
+    # finds .987.
+    rendered = render_patch(pull, include_generated=True)
+    wrong = word_swaps(rendered, seeded_random(options.seed, f"{TASK} words", _change_key(pull)), WRONG_CHOICE_COUNT)
+    if len(wrong) < WRONG_CHOICE_COUNT:
+        return "too_few_words"
+    return _Versions(rendered.text, wrong, {CONSENSUS_LEAKY_LABEL: 1.0})
 
 
-def _swap_words(
-    by_repository: Mapping[str, Sequence[PullRequest]], options: ChoiceOptions
-) -> tuple[list[_UnorderedQuestion], list[RejectedChange]]:
-    made: list[_UnorderedQuestion] = []
-    rejected: list[RejectedChange] = []
-    for members in by_repository.values():
-        for pull in members:
-            # As in the release, where 99.4 % of the wrong choices differ from the right one in a single word, and
-            # consensus finds .987.
-            rendered = render_patch(pull, include_generated=True)
-            wrong = word_swaps(
-                rendered, seeded_random(options.seed, f"{TASK} words", _change_key(pull)), WRONG_CHOICE_COUNT
-            )
-            if len(wrong) < WRONG_CHOICE_COUNT:
-                rejected.append(RejectedChange.from_pull_request(pull, TASK, "too_few_words"))
-            else:
-                made.append(_UnorderedQuestion(pull, rendered.text, tuple(wrong), {CONSENSUS_LEAKY_LABEL: 1.0}))
-    return made, rejected
-
-
-def _edit_patches(
-    by_repository: Mapping[str, Sequence[PullRequest]],
-    options: ChoiceOptions,
-    readers: FileReaders,
-    examined: Callable[[], None],
-) -> tuple[list[_UnorderedQuestion], list[RejectedChange]]:
-    made: list[_UnorderedQuestion] = []
-    rejected: list[RejectedChange] = []
-    for pull in (pull for members in by_repository.values() for pull in members):
-        patch = EditablePatch(render_patch(pull), readers(pull))
-        examined()
-        pair = find_pair(patch, seeded_random(options.seed, f"{TASK} edits", _change_key(pull)))
-        if isinstance(pair, str):
-            rejected.append(RejectedChange.from_pull_request(pull, TASK, pair))
-            continue
-        right, *wrong = (patch.apply(edits).text for edits in pair.versions)
-        kinds = sorted((pair.first.kind, pair.second.kind))
-        made.append(_UnorderedQuestion(pull, right, tuple(wrong), {"edits": kinds}))
-    return made, rejected
+def _edited(pull: PullRequest, options: EfcbOptions, readers: FileReaders) -> _Versions | str:
+    """Return a patch and its versions with one of two edits and with both, or why there are none."""
+    patch = EditablePatch(render_patch(pull), readers(pull))
+    pair = find_pair(patch, seeded_random(options.seed, f"{TASK} edits", _change_key(pull)))
+    if isinstance(pair, str):
+        return pair
+    right, *wrong = (patch.apply(edits).text for edits in pair.versions)
+    return _Versions(right, wrong, {"edits": sorted((pair.first.kind, pair.second.kind))})

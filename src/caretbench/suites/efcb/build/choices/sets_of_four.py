@@ -20,7 +20,7 @@ import numpy.typing as npt
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.suites.efcb.build.choices.choice_problems import WRONG_CHOICE_COUNT
 from caretbench.suites.efcb.lexical_similarity import split_words
-from caretbench.suites.efcb.patches import RenderedPatch
+from caretbench.suites.efcb.problem_metadata import RenderedPatch
 
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -28,7 +28,7 @@ Mask = npt.NDArray[np.bool_]
 # The three nearest changes as wrong choices made the right one the longest in 5 % and the shortest in 2 % of the
 # questions; bounds that hold for each pair of a set favour none of its four.
 MAX_RATIO: Final = 2.0
-"""Maximum ratio of characters, of files and of hunks (one added to both) of two choices."""
+"""Maximum ratio of lines, of characters, of files and of hunks (one added to both) of two choices."""
 MAX_ADDED_SHARE_DIFFERENCE: Final = 0.35
 """Maximum difference of the share of added lines among changed lines of two choices."""
 _REFERENCE = re.compile(r"(?:(?P<repo>[\w.-]+/[\w.-]+)(?:#|/(?:issues|pull)/)|(?<![\w/])#|\bGH-)(?P<number>\d+)\b")
@@ -55,24 +55,14 @@ class ChangeReferences(NamedTuple):
 
 
 class PairFairness:
-    """Fairness of pairs of one repository's changes, by index.
+    """Fairness of pairs of one repository's changes, by index."""
 
-    The ratio of lines must be between ``min_line_ratio`` and ``max_line_ratio``.
-    """
-
-    def __init__(
-        self,
-        rendered: Sequence[RenderedPatch],
-        references: Sequence[ChangeReferences],
-        min_line_ratio: float,
-        max_line_ratio: float,
-    ) -> None:
+    def __init__(self, rendered: Sequence[RenderedPatch], references: Sequence[ChangeReferences]) -> None:
         self._lines = np.array([patch.lines for patch in rendered], dtype=np.float64)
         self._characters = np.array([patch.characters for patch in rendered], dtype=np.float64)
         self._files = np.array([1 + len(patch.files) for patch in rendered], dtype=np.float64)
         self._hunks = np.array([1 + _hunks(patch) for patch in rendered], dtype=np.float64)
         self._added = np.array([_added_share(patch) for patch in rendered])
-        self._most_lines = min(max_line_ratio, 1 / min_line_ratio)
         self._related_to = _find_related(rendered, references)
 
     def is_fair(self, left: Indices, right: Indices) -> Mask:
@@ -86,7 +76,7 @@ class PairFairness:
             # Otherwise one would be the longest by lines and the other by characters, and an attack by either would
             # find a bias in one of them.
             (lines * characters >= 0)
-            & _within_ratio(self._lines, left, right, self._most_lines)
+            & _within_ratio(self._lines, left, right, MAX_RATIO)
             & _within_ratio(self._characters, left, right, MAX_RATIO)
             & _within_ratio(self._files, left, right, MAX_RATIO)
             & _within_ratio(self._hunks, left, right, MAX_RATIO)

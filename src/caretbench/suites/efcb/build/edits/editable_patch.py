@@ -16,13 +16,10 @@ from caretbench.grouping import grouped
 from caretbench.suites.efcb.build.edits.edit_guards import (
     are_asserted_together,
     count_copied_lines,
-    count_repeated_operands,
     is_asserted,
-    is_empty_loop_test,
     is_reordering,
     is_test_code,
     is_unobservable,
-    repeats_label,
 )
 from caretbench.suites.efcb.build.edits.exchange_edits import literal_edits, name_replacements, name_swaps
 from caretbench.suites.efcb.build.edits.name_uses import ParsedPart
@@ -31,10 +28,11 @@ from caretbench.suites.efcb.build.edits.patch_parts import (
     FileReader,
     Occurrence,
     PatchEdit,
+    Replacement,
     collapse_whitespace,
     patch_parts,
 )
-from caretbench.suites.efcb.patches import RenderedPatch
+from caretbench.suites.efcb.problem_metadata import RenderedPatch
 from caretbench.syntax.parser import encode, error_count
 
 # `depth = depth` is never written by people, so it would be told without reading the question. The guard costs 3 of 73
@@ -49,21 +47,6 @@ _COMPARED_WITH_ITSELF: Final = re.compile(
 
 _LITERAL: Final = re.compile(r"-?\d[\w.]*|[\"'`].*|:\w+|[Tt]rue|[Ff]alse")
 _Position = tuple[int, int, int, int]
-
-
-class _Renaming:
-    """A one-to-one map of texts, as far as it is known."""
-
-    def __init__(self) -> None:
-        self._forth: dict[str, str] = {}
-        self._back: dict[str, str] = {}
-
-    def add_pairs(self, pairs: Iterable[tuple[str, str]]) -> bool:
-        """Add pairs; return whether they agree with each other and earlier ones."""
-        return all(
-            self._forth.setdefault(left, right) == right and self._back.setdefault(right, left) == left
-            for left, right in pairs
-        )
 
 
 class EditablePatch:
@@ -99,8 +82,7 @@ class EditablePatch:
     def _next_valid(self, members: list[PatchEdit]) -> PatchEdit | None:
         """Return the next edit that no guard refuses, or None."""
         while members:
-            edit = members.pop()
-            if self._edit_guard(edit) is None:
+            if not self.is_refused(edit := members.pop()):
                 return edit
         return None
 
@@ -113,7 +95,8 @@ class EditablePatch:
             yield from operator_edits(unit)
         yield from literal_edits(sound, generator)
 
-    def _edit_guard(self, edit: PatchEdit) -> str | None:
+    def is_refused(self, edit: PatchEdit) -> bool:
+        """Return whether a guard refuses an edit."""
         unit = next(
             unit
             for unit in self._units
@@ -121,58 +104,40 @@ class EditablePatch:
             and any(edit.replacements[0].line in hunk.lines for hunk in unit.part.hunks)
         )
         before, after = self.changed_lines(edit)
-        if edit.kind.startswith(("swap-", "arguments")):
+        if edit.kind.startswith(("swap-", "arguments")) and (
             # Two names that occur once each, exchanged, are the same program under other names: both choices would be
             # right.
-            if self._renames(unit, edit):
-                return "one_occurrence_each"
-            if sorted(map(collapse_whitespace, before)) == sorted(
-                map(collapse_whitespace, after)
-            ) or _swaps_unordered_parts(unit, edit):
-                return "without_order"
-        # Compared with the line before the edit: `x == x` may have been there, as a test for NaN.
-        if _count_repeated_neighbours(after) != _count_repeated_neighbours(before):
-            return "beside_itself"
-        guard = self._line_guard(unit, edit)
-        if guard is not None:
-            return guard
-        hunk = unit.part.hunks[unit.hunk_number(Occurrence(*edit.replacements[0]))]
-        if (
-            # The edit undoes the change, and the removed line that is shown would say so.
-            not hunk.removed.isdisjoint(map(collapse_whitespace, after))
-            or self._new_side(unit, hunk.lines, edit) == hunk.old_text
+            self._renames(unit, edit)
+            or sorted(map(collapse_whitespace, before)) == sorted(map(collapse_whitespace, after))
+            or _swaps_unordered_parts(unit, edit)
         ):
-            return "old_side"
-        return "raises_errors" if self.adds_syntax_errors([edit]) else None
+            return True
+        hunk = unit.part.hunks[unit.hunk_number(Occurrence(*edit.replacements[0]))]
+        return (
+            # Compared with the line before the edit: `x == x` may have been there, as a test for NaN.
+            _count_repeated_neighbours(after) != _count_repeated_neighbours(before)
+            or self.copies_line([edit])
+            or any(self._is_idle(unit, replacement) for replacement in edit.replacements)
+            # The edit undoes the change, and the removed line that is shown would say so.
+            or not hunk.removed.isdisjoint(map(collapse_whitespace, after))
+            or self._new_side(unit, hunk.lines, edit) == hunk.old_text
+            or self.adds_syntax_errors([edit])
+        )
 
-    def _line_guard(self, unit: ParsedPart, edit: PatchEdit) -> str | None:
-        """Return the guard that refuses an edit by the text of lines, or None."""
-        if self.copies_line([edit]):
-            return "copied_line"
-        for replacement in edit.replacements:
-            lines = [line[1:] for line in self._lines[replacement.file]]
-            own = lines[replacement.line]
-            old_text = own[replacement.start - 1 : replacement.end - 1]
-            if re.fullmatch(r"[A-Za-z_]\w*", old_text) and are_asserted_together(
-                lines, replacement.line, old_text, replacement.text
-            ):
-                return "asserted_equal"
-            if is_unobservable(own, replacement.start - 1, old_text) or (
-                edit.kind in ("boundary", "comparison") and is_empty_loop_test(lines, replacement.line)
-            ):
-                return "same_value"
-            if repeats_label(
-                lines, replacement.line, self._edited_lines([edit])[replacement.file, replacement.line][1:]
-            ):
-                return "repeated_label"
-            if _LITERAL.fullmatch(old_text):
-                function = unit.function_text(replacement.line)
-                # Another value of test data leaves a correct test, as long as no assertion expects the old one.
-                if is_test_code(self.rendered.files[replacement.file].path, function) and not is_asserted(
-                    old_text, function, own
-                ):
-                    return "test_data"
-        return None
+    def _is_idle(self, unit: ParsedPart, replacement: Replacement) -> bool:
+        """Return whether a replacement leaves what the program does, or a test that is correct, too."""
+        lines = [line[1:] for line in self._lines[replacement.file]]
+        own = lines[replacement.line]
+        old_text = own[replacement.start - 1 : replacement.end - 1]
+        is_name = re.fullmatch(r"[A-Za-z_]\w*", old_text)
+        if is_name and are_asserted_together(lines, replacement.line, old_text, replacement.text):
+            return True
+        if is_unobservable(own, replacement.start - 1, old_text):
+            return True
+        # Another value of test data leaves a correct test, as long as no assertion expects the old one.
+        function = unit.function_text(replacement.line) if _LITERAL.fullmatch(old_text) else ""
+        is_test = bool(function) and is_test_code(self.rendered.files[replacement.file].path, function)
+        return is_test and not is_asserted(old_text, function, own)
 
     def copies_line(self, edits: Sequence[PatchEdit]) -> bool:
         """Return whether edits make a line equal to one of the three above or below."""
@@ -288,17 +253,13 @@ class EditablePatch:
             for position in ours.keys() ^ theirs.keys()
         ):
             return False  # neither names nor literals
-        renaming = _Renaming()
         # A value has the same meaning in the whole patch, a name in its hunk.
-        if any(ours.get(position) != theirs.get(position) for position in literals):
-            pairs = [(ours.get(position, value), theirs.get(position, value)) for position, value in literals.items()]
-            if not renaming.add_pairs(pairs):
-                return False
-        return all(
-            renaming.add_pairs(pairs)
-            for pairs in self._named_pairs(ours, theirs)
-            if any(left != right for left, right in pairs)
-        )
+        groups = [
+            [(ours.get(position, value), theirs.get(position, value)) for position, value in literals.items()],
+            *self._named_pairs(ours, theirs),
+        ]
+        pairs = {pair for group in groups if any(left != right for left, right in group) for pair in group}
+        return len({left for left, _ in pairs}) == len({right for _, right in pairs}) == len(pairs)
 
     def _named_pairs(
         self, ours: Mapping[_Position, str], theirs: Mapping[_Position, str]
@@ -320,10 +281,7 @@ def _replaced_texts(edits: Iterable[PatchEdit]) -> Mapping[_Position, str]:
 
 def _count_repeated_neighbours(lines: Iterable[str]) -> int:
     """Return the number of names next to themselves."""
-    return sum(
-        len(_BESIDE_ITSELF.findall(line)) + len(_COMPARED_WITH_ITSELF.findall(line)) + count_repeated_operands(line)
-        for line in lines
-    )
+    return sum(len(_BESIDE_ITSELF.findall(line)) + len(_COMPARED_WITH_ITSELF.findall(line)) for line in lines)
 
 
 def _swaps_unordered_parts(unit: ParsedPart, edit: PatchEdit) -> bool:
@@ -333,7 +291,7 @@ def _swaps_unordered_parts(unit: ParsedPart, edit: PatchEdit) -> bool:
     # Literals, too: `case "a", "b"` and a list that is searched have no order.
     one, other = (unit.byte_span(replacement) for replacement in edit.replacements)
     data = unit.data
-    for spans in unit.unordered_parts.values():
+    for spans in unit.identifiers.group_member_spans.values():
         # Most groups of a file are elsewhere.
         if not spans or spans[0].start > min(one, other)[0] or spans[-1].end < max(one, other)[1]:
             continue

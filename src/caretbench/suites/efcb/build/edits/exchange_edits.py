@@ -33,7 +33,9 @@ from caretbench.syntax.uses.identifiers import naming_style
 
 T = TypeVar("T")
 
-_WORDS: Final = {"local": "variable", "constructor": "type"}
+_WORDS: Final = {"local": "variable"}
+# Exchanges of two functions or methods were 15 of 2,620 edits.
+_SWAPPED: Final = frozenset({"local", "parameter", "constant", "field"})
 # Uses of a variable that show its kind.
 _DONE: Final = frozenset({"object", "indexed", "arith+", "arith-", "arith*", "arith/", "arith%", "cmp", "index"})
 _VARIABLES: Final = ("local", "parameter", "constant")
@@ -47,22 +49,17 @@ def name_swaps(unit: ParsedPart, generator: random.Random) -> Iterator[PatchEdit
     groups = grouped(
         ((one.hunk, one.function, one.role, naming_style(one.name)), one)
         for one in unit.editable_uses
-        if not _is_fixed(one)
+        if one.role in _SWAPPED and not _is_fixed(one)
     )
     for members in groups.values():
         for one, other in draw_pairs(members, _MAX_PAIRS, generator):
             if one.name == other.name or one.entity == other.entity:
                 continue
-            if (
-                _swap_guard(unit, one, other)
-                or _swap_guard(unit, other, one)
-                or is_symmetric_pair(one.use.expression, other.use.expression, unit.part.grammar)
-            ):
-                continue
-            if one.occurrence is not None and other.occurrence is not None:
-                arguments = is_argument_pair(one.use.expression, other.use.expression)
-                kind = "arguments" if arguments else f"swap-{_WORDS.get(one.role, one.role)}"
-                yield swap_edit(kind, one.occurrence, other.occurrence)
+            places, nodes = (one.occurrence, other.occurrence), (one.use.expression, other.use.expression)
+            fits = _may_replace(unit, one, other) and _may_replace(unit, other, one)
+            if places[0] and places[1] and fits and not is_symmetric_pair(*nodes, unit.part.grammar):
+                kind = "arguments" if is_argument_pair(*nodes) else f"swap-{_WORDS.get(one.role, one.role)}"
+                yield swap_edit(kind, places[0], places[1])
 
 
 def name_replacements(unit: ParsedPart, generator: random.Random) -> Iterator[PatchEdit]:
@@ -72,12 +69,12 @@ def name_replacements(unit: ParsedPart, generator: random.Random) -> Iterator[Pa
         if position is None or _is_fixed(use):
             continue
         # Go and Rust refuse or warn about a variable that nothing uses, and everywhere it is what a reader sees first.
-        if unit.use_counts[use.entity] < 2 and use.role in ("local", "parameter", "key"):
+        if unit.use_counts[use.entity] < 2 and use.role in ("local", "parameter"):
             continue
         others = sorted(_find_candidates(unit, use))
         for name, kind, entity in generator.sample(others, min(_MAX_NAMES, len(others))):
-            if not (_kind_guard(unit, use, kind, entity) or _alias_guard(unit, use, name)):
-                yield PatchEdit(_WORDS.get(use.role, use.role), "", (Replacement(*position[:4], name),))
+            if _fits(unit, use, kind, entity):
+                yield PatchEdit(_WORDS.get(use.role, use.role), (Replacement(*position[:4], name),))
 
 
 def _find_candidates(unit: ParsedPart, one: PatchNameUse) -> Iterator[tuple[str, str, Hashable]]:
@@ -98,49 +95,45 @@ def _find_candidates(unit: ParsedPart, one: PatchNameUse) -> Iterator[tuple[str,
             yield name, kind, entity
 
 
-def _swap_guard(unit: ParsedPart, one: PatchNameUse, other: PatchNameUse) -> str | None:
-    """Return the guard that refuses the name of ``other`` at ``one``, or None."""
+def _may_replace(unit: ParsedPart, one: PatchNameUse, other: PatchNameUse) -> bool:
+    """Return whether the name of ``other`` can be used at ``one``."""
     if one.role in _VARIABLES:
-        seen = next(
-            (item for item in unit.declaration_index.visible_variables(one.start) if item.name == other.name), None
-        )
-        if seen is None or (seen.scope_start, seen.name) != other.entity[1:]:  # type: ignore[index]
-            return "out_of_scope"
-        if _is_captured(unit, one, seen):
-            return "captured"
+        visible = unit.declaration_index.visible_variables(one.start)
+        seen = next((item for item in visible if item.name == other.name), None)
+        is_there = seen is not None and (seen.scope_start, seen.name) == other.entity[1:]  # type: ignore[index]
+        if seen is None or not is_there or _is_captured(unit, one, seen):
+            return False
     elif one.entity[:2] != other.entity[:2]:  # type: ignore[index]
-        return "other_receiver"
-    return _kind_guard(unit, one, other.kind, other.entity) or _alias_guard(unit, one, other.name)
+        return False
+    return _fits(unit, one, other.kind, other.entity)
 
 
-def _kind_guard(unit: ParsedPart, one: PatchNameUse, kind: str, entity: Hashable) -> str | None:
-    """Return the guard that refuses an entity at ``one``, or None."""
-    if one.arguments is not None and (guard := _call_guard(unit, one, one.arguments, entity)) is not None:
-        return guard
+def _fits(unit: ParsedPart, one: PatchNameUse, kind: str, entity: Hashable) -> bool:
+    """Return whether an entity of a kind can be used at ``one``, as far as kinds and uses show."""
+    if one.arguments is not None and not _takes_call(unit, one, one.arguments, entity):
+        return False
     if one.kind and kind:
         if one.kind == kind and (one.kind.startswith("type:") or one.role not in ("method", "function")):
-            return None
+            return True
         # Both kinds are known and differ. With a kind that is only known by its context, the uses decide.
         if {_kind_prefix(one.kind), _kind_prefix(kind)} <= {"type", "literal"}:
-            return "other_kind"
-    return None if _is_enum_member(unit, one) or _has_shared_uses(unit, one, entity) else "other_kind"
+            return False
+    return _is_enum_member(unit, one) or _has_shared_uses(unit, one, entity)
 
 
-def _call_guard(unit: ParsedPart, one: PatchNameUse, arguments: tuple[str, ...], entity: Hashable) -> str | None:
-    """Return the guard that refuses a call of an entity at ``one``, with its arguments, or None."""
+def _takes_call(unit: ParsedPart, one: PatchNameUse, arguments: tuple[str, ...], entity: Hashable) -> bool:
+    """Return whether the function of an entity takes the call at ``one``, and gives another result."""
     name: str = str(entity[-2])  # type: ignore[index]
-    if is_framework_function(one.name) or is_framework_function(name):
-        return "other_kind"
-    if have_same_meaning(one.name, name, unit.part.grammar):
-        return "same_value"
+    names = (one.name, name)
+    if any(map(is_framework_function, names)) or have_same_meaning(*names, unit.part.grammar):
+        return False
     if entity[-1] != len(arguments) or not _accepts_arguments(unit, one, name):  # type: ignore[index]
-        return "other_arguments"
-    if arguments and not _have_same_signature(unit, one, name):
-        shapes = unit.argument_kinds[entity]
-        # A call with arguments of other types does not compile in these languages; in the others it may even pass.
-        if arguments not in shapes and (unit.static or not any(_have_same_kinds(arguments, shape) for shape in shapes)):
-            return "other_arguments"
-    return None
+        return False
+    shapes = unit.argument_kinds.get(entity, set())
+    if not arguments or _have_same_signature(unit, one, name) or arguments in shapes:
+        return True
+    # A call with arguments of other types does not compile in these languages; in the others it may even pass.
+    return not unit.static and any(_have_same_kinds(arguments, shape) for shape in shapes)
 
 
 def _has_shared_uses(unit: ParsedPart, one: PatchNameUse, entity: Hashable) -> bool:
@@ -220,17 +213,6 @@ def _have_same_signature(unit: ParsedPart, one: PatchNameUse, name: str) -> bool
         for word in (one.name, name)
     )
     return len(ours) == 1 and ours == theirs
-
-
-def _alias_guard(unit: ParsedPart, one: PatchNameUse, name: str) -> str | None:
-    """Return the guard for variables that begin as aliases of each other, or None."""
-    aliases = {
-        frozenset((item.name, item.alias))
-        for word in (one.name, name)
-        for item in unit.declaration_index.by_name(word)
-        if item.alias
-    }
-    return "same_value" if frozenset((one.name, name)) in aliases else None
 
 
 def _is_captured(unit: ParsedPart, one: PatchNameUse, seen: Declaration) -> bool:
@@ -321,7 +303,7 @@ def literal_edits(units: list[ParsedPart], generator: random.Random) -> Iterator
                 continue
             others = [value for value in values if _differ(value, literal.occurrence.text)]
             for value in generator.sample(others, min(_MAX_VALUES, len(others))):
-                yield PatchEdit("constant", "", (Replacement(*literal.occurrence[:4], value),))
+                yield PatchEdit("constant", (Replacement(*literal.occurrence[:4], value),))
         yield from _literal_swaps(members, occurring, generator)
 
 

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.grouping import grouped
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.efcb.build.edits.patch_parts import OUTSIDE_PATCH, Occurrence, PatchPart, Replacement
-from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.parser import encode, parse, upwards
 from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
@@ -37,30 +37,27 @@ _SELF: Final = frozenset({"this", "self", "cls", "Self"})
 _WINDOW: Final = 400
 # A call of a capital name makes an object in Python, which has no keyword for it.
 _CONSTRUCTED: Final = frozenset({"python"})
-_Classified = tuple[str, Hashable, str, Declaration | None] | None
+_Classified = tuple[str, Hashable, str] | None
 
 
 class PatchNameUse(NamedTuple):
     """One use of a name.
 
-    ``role``: ``local``, ``parameter``, ``field``, ``function``, ``method``, ``constructor``, ``constant``, ``key``.
+    ``role``: ``local``, ``parameter``, ``field``, ``function``, ``method``, ``constant``.
     ``entity`` identifies the named thing; all its uses have the same. ``arguments`` are the kinds of a call's
     arguments.
     """
 
     name: str
     start: int
-    end: int
     role: str
     entity: Hashable
     kind: str
     use: ExpressionUse
-    place: str
     function: int
     hunk: int
     occurrence: Occurrence | None
-    declared: Declaration | None = None
-    arguments: tuple[str, ...] | None = None
+    arguments: tuple[str, ...] | None
 
 
 class ParsedPart:
@@ -78,18 +75,9 @@ class ParsedPart:
         self.added = frozenset().union(*(hunk.added for hunk in part.hunks))
 
     @cached_property
-    def names(self) -> tuple[Identifier, ...]:
+    def identifiers(self) -> Identifiers:
         """All names of the text, with the unordered constructs around them."""
-        return self._identifiers.names
-
-    @cached_property
-    def _identifiers(self) -> Identifiers:
         return identifiers(self.part.text, self.part.grammar, self.part.tree)
-
-    @property
-    def unordered_parts(self) -> Mapping[int, tuple[Span, ...]]:
-        """The parts of each unordered construct, by its number."""
-        return self._identifiers.group_member_spans
 
     @cached_property
     def declaration_index(self) -> DeclarationIndex:
@@ -140,7 +128,7 @@ class ParsedPart:
     def names_by_position(self) -> Mapping[tuple[int, int, int, int], Identifier]:
         """Names of the patch by position."""
         names = {}
-        for name in self.names:
+        for name in self.identifiers.names:
             if self.part.lines[name.row] != OUTSIDE_PATCH:
                 position = self.occurrence_at(name.start, name.end)
                 if position is not None:
@@ -186,26 +174,11 @@ class ParsedPart:
         return outermost is None or outermost.has_error or any(one.type == "ERROR" for one in around)
 
     @cached_property
-    def _rows(self) -> tuple[range, ...]:
-        rows = self.part.added_rows
-        windows: list[range] = []
-        for row in rows:
-            if not windows or row - _WINDOW > windows[-1].stop:
-                windows.append(range(max(0, row - _WINDOW), row + _WINDOW))
-            else:
-                windows[-1] = range(windows[-1].start, row + _WINDOW)
-        return tuple(windows)
-
-    @cached_property
     def uses(self) -> tuple[PatchNameUse, ...]:
         """Name uses near the patch whose role is known, in the order of the text."""
-        uses = []
-        for name in self.names:
-            if name.syntactic_position and any(name.row in rows for rows in self._rows):
-                named = self._make_use(name)
-                if named is not None:
-                    uses.append(named)
-        return tuple(uses)
+        near = {row for added in self.part.added_rows for row in range(added - _WINDOW, added + _WINDOW)}
+        names = (one for one in self.identifiers.names if one.syntactic_position and one.row in near)
+        return tuple(use for use in map(self._make_use, names) if use is not None)
 
     @cached_property
     def editable_uses(self) -> tuple[PatchNameUse, ...]:
@@ -219,20 +192,14 @@ class ParsedPart:
     @cached_property
     def entity_contexts(self) -> dict[Hashable, set[str]]:
         """Contexts of each entity."""
-        contexts: dict[Hashable, set[str]] = defaultdict(set)
-        for use in self.uses:
-            if use.use.is_specific:
-                contexts[use.entity].add(use.use.expression_context)
-        return contexts
+        specific = ((one.entity, one.use.expression_context) for one in self.uses if one.use.is_specific)
+        return {entity: set(contexts) for entity, contexts in grouped(specific).items()}
 
     @cached_property
     def argument_kinds(self) -> dict[Hashable, set[tuple[str, ...]]]:
         """Kinds of arguments that each entity is called with."""
-        kinds: dict[Hashable, set[tuple[str, ...]]] = defaultdict(set)
-        for use in self.uses:
-            if use.arguments is not None:
-                kinds[use.entity].add(use.arguments)
-        return kinds
+        called = ((one.entity, one.arguments) for one in self.uses if one.arguments is not None)
+        return {entity: set(kinds) for entity, kinds in grouped(called).items()}
 
     @cached_property
     def entity_kinds(self) -> dict[Hashable, str]:
@@ -268,33 +235,30 @@ class ParsedPart:
         told = self._classify(node, one, words, use)
         if told is None:
             return None
-        role, entity, kind, declared = told
         given = arguments_of(use.call) if use.call is not None else None
+        kinds = tuple(map(self._argument_kind, given)) if given is not None else None
         place = self.occurrence_at(one.start, one.end)
-        return PatchNameUse(
-            one.name, one.start, one.end, role, entity, kind, use, one.syntactic_position, one.function,
-            self._hunk_of[place.line] if place is not None else -1, place, declared,
-            tuple(self._argument_kind(argument) for argument in given) if given is not None else None,
-        )  # fmt: skip
+        hunk = self._hunk_of[place.line] if place is not None else -1
+        return PatchNameUse(one.name, one.start, *told, use, one.function, hunk, place, kinds)
 
     def _classify(
         self, node: tree_sitter.Node, one: Identifier, words: Iterable[str], use: ExpressionUse
     ) -> _Classified:
-        """Return role, entity, kind and declaration of a use; None if its role is unknown."""
-        if "key" in words:
-            return self._classify_key(node, one)
+        """Return role, entity and kind of a use; None if its role is unknown."""
         count = len(arguments_of(use.call) or ()) if use.call is not None else -1
-        if use.call is not None and use.call.type in self.kinds.creations:
-            # The number of arguments is part of what is named: overloads take other ones.
-            return "constructor", ("new", "", one.name, count), f"type:{one.name}", None
-        if "type" in words or node.type in self.kinds.type_names | self.kinds.scope_names:
+        is_made = use.call is not None and use.call.type in self.kinds.creations
+        if (
+            is_made
+            or not {"key", "type"}.isdisjoint(words)
+            or node.type in self.kinds.type_names | self.kinds.scope_names
+        ):
             return None
         receiver = _receiver_of(node, use)
         if receiver is not None:
             key = self._receiver(receiver)
             if use.call is not None:
-                return "method", ("method", key, one.name, count), self._returned(one.name), None
-            return "field", ("field", key, one.name), self._one_kind(one.name, "field"), None
+                return "method", ("method", key, one.name, count), self._one_kind(one.name, "function")
+            return "field", ("field", key, one.name), self._one_kind(one.name, "field")
         declared = self.declaration_index.resolve(one.name, one.start)
         if use.call is not None:
             return self._classify_call(one.name, count, declared)
@@ -303,36 +267,24 @@ class ParsedPart:
         if declared.role in ("import", "typename", "function", "field") or declared.kind == "function":
             return None
         role = "local" if declared.role == "comprehended" else declared.role
-        return role, (role, declared.scope_start, declared.name), declared.kind, declared
+        return role, (role, declared.scope_start, declared.name), declared.kind
 
     def _classify_call(self, name: str, count: int, declared: Declaration | None) -> _Classified:
         """Return role, entity and kind of a called name without receiver."""
         if declared is not None and declared.role in ("local", "parameter") and declared.kind != "function":
             return None
         if self.part.grammar in _CONSTRUCTED and name[0].isupper():
-            return "constructor", ("new", "", name, count), "", None
-        return "function", ("function", "", name, count), self._returned(name), None
+            return None
+        # The number of arguments is part of what is named: overloads take other ones.
+        return "function", ("function", "", name, count), self._one_kind(name, "function")
 
     def _classify_field(self, node: tree_sitter.Node, one: Identifier) -> _Classified:
         if self.part.grammar not in _BARE_FIELDS:
             return None
         for field in self.declaration_index.by_name(one.name):
             if field.role == "field" and field.scope_start <= one.start < field.end:
-                return "field", ("field", f"this@{_around(node, self.kinds.types)}", one.name), field.kind, field
+                return "field", ("field", f"this@{_around(node, self.kinds.types)}", one.name), field.kind
         return None
-
-    def _classify_key(self, node: tree_sitter.Node, one: Identifier) -> _Classified:
-        around = node.parent
-        keyed = self.kinds.keyed.keys() | self.kinds.arguments
-        while around is not None and "pair" not in around.type and around.type not in keyed:
-            around = around.parent
-        if around is None or around.parent is None or around.parent.parent is None:
-            return None
-        holder = around.parent.parent
-        named = callee_of(holder)
-        if not named and holder.type not in self.kinds.creations:
-            return None
-        return "key", ("key", f"{holder.type}:{named}", one.name), self._one_kind(one.name, "field"), None
 
     def _receiver(self, node: tree_sitter.Node) -> str:
         """Return a key of a member's receiver, equal if the members are exchangeable."""
@@ -350,11 +302,8 @@ class ParsedPart:
             return f"name:{written}"
         return f"text:{_around(node, self.kinds.functions)}:{_bare(written)[:120]}"
 
-    def _returned(self, name: str) -> str:
-        """Return the type that a function of the text returns; empty if it is unknown or ambiguous."""
-        return self._one_kind(name, "function")
-
     def _one_kind(self, name: str, role: str) -> str:
+        """Return the type of a name of the text, of a function its result's; empty if it is unknown or ambiguous."""
         kinds = {one.kind for one in self.declaration_index.by_name(name) if one.role == role}
         return kinds.pop() if len(kinds) == 1 else ""
 

@@ -7,15 +7,82 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 import tree_sitter
 
 from caretbench.build.sources.pull_request import PullRequest
-from caretbench.suites.efcb.build.hunks import Hunk, parse_hunks
-from caretbench.suites.efcb.patches import RenderedPatch
+from caretbench.errors import DataError
+from caretbench.suites.efcb.problem_metadata import RenderedPatch
 from caretbench.syntax.parser import error_count, parse
 from caretbench.syntax.source import grammar_of
+
+_HEADER = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*", re.DOTALL)
+
+
+class DiffLine(NamedTuple):
+    """One line of a hunk without its mark: kept, added, removed, or a note of the diff, after a backslash."""
+
+    mark: str
+    text: str
+
+
+class Hunk(NamedTuple):
+    """One hunk: number of its first line in the patch (the header is line 0), and in the new file from 1; its lines."""
+
+    first: int
+    new_start: int
+    lines: tuple[DiffLine, ...]
+
+    def numbered(self, marks: str) -> Iterator[tuple[int, DiffLine]]:
+        """Yield the lines with some marks, with their numbers in the patch: ``+`` and space are the new side."""
+        return ((number, line) for number, line in enumerate(self.lines, self.first) if line.mark in marks)
+
+
+def parse_hunks(patch: str, *, truncated: bool = False) -> tuple[Hunk, ...]:
+    """Return the hunks of one file's patch, which begins with the first ``@@``; none if it is empty.
+
+    If the patch is ``truncated``, an incomplete last hunk is dropped.
+
+    Raises:
+        DataError: the text is no patch; the message has the line and the cause.
+    """
+    # ``splitlines`` would also end lines at form feeds and U+2028, which occur within lines of real files.
+    lines = patch.removesuffix("\n").split("\n") if patch else []
+    hunks: list[Hunk] = []
+    end = 0
+    while end < len(lines):
+        start, header = end + 1, _HEADER.fullmatch(lines[end])
+        if header is None:
+            # Records of other tools may be cut in mid-line: what is left of a header is no hunk.
+            if truncated and hunks and start == len(lines):
+                break
+            raise DataError(f"line {start} of the patch: expected a hunk, found {lines[end][:80]!r}")
+        closed = _hunk_end(lines, start, *(int(count or 1) for count in header.group(1, 3)))
+        if closed is None:
+            if truncated:
+                break
+            raise DataError(f"line {start} of the patch: the hunk is shorter than {lines[end][:80]!r} states")
+        end = closed
+        own = (DiffLine(line[:1] or " ", line[1:]) for line in lines[start:end])
+        hunks.append(Hunk(start, int(header[2]), tuple(own)))
+    return tuple(hunks)
+
+
+def _hunk_end(lines: Sequence[str], end: int, old: int, new: int) -> int | None:
+    """Return the index behind a hunk's last line; None if the patch ends before the hunk does."""
+    while old > 0 or new > 0:
+        if end == len(lines):
+            return None
+        mark = lines[end][:1] or " "  # mail programs and editors strip the space of an empty kept line
+        old, new, end = old - (mark in " -"), new - (mark in " +"), end + 1
+        if mark not in " +-\\":
+            raise DataError(f"line {end} of the patch: a line begins with ' ', '+', '-' or '\\', found {mark!r}")
+        if old < 0 or new < 0:
+            raise DataError(f"line {end} of the patch: the hunk is longer than its header states")
+    # Git's note about a missing line feed at the end of a file follows the last line, and no header counts it.
+    return end + (end < len(lines) and lines[end].startswith("\\"))
 
 
 class Occurrence(NamedTuple):
@@ -49,12 +116,10 @@ class Replacement(NamedTuple):
 class PatchEdit(NamedTuple):
     """Replacements that are made together.
 
-    ``kind`` is the kind of edit (``swap-variable``, ``boundary``). ``direction`` is the text before and after for
-    operators and numbers (``<=→<``, ``3→4``), and empty if names or literals of the patch are exchanged.
+    ``kind`` is the kind of edit (``swap-variable``, ``boundary``).
     """
 
     kind: str
-    direction: str
     replacements: tuple[Replacement, ...]
 
     @property
@@ -66,7 +131,7 @@ class PatchEdit(NamedTuple):
 def swap_edit(kind: str, one: Occurrence, other: Occurrence) -> PatchEdit:
     """Return the exchange of two texts."""
     positions = sorted(((one, other.text), (other, one.text)))
-    return PatchEdit(kind, "", tuple(Replacement(*position[:4], name) for position, name in positions))
+    return PatchEdit(kind, tuple(Replacement(*position[:4], name) for position, name in positions))
 
 
 MAX_FILE_CHARACTERS: Final = 400_000
@@ -137,25 +202,13 @@ def patch_parts(rendered: RenderedPatch, reader: FileReader | None = None) -> It
         if grammar is None:
             continue
         hunks = parse_hunks(file.hunks, truncated=True)
-        firsts, line = [], 0
-        for hunk in hunks:
-            firsts.append(line + 1)
-            line += 1 + len(hunk.lines)
-        if not any(entry.mark == "+" for hunk in hunks for entry in hunk.lines):
-            continue
-        text = reader(file.path) if reader is not None else None
-        whole = _whole_file_part(number, grammar, text, hunks, firsts) if text is not None else None
-        if whole is not None:
-            yield whole
-            continue
-        for first, hunk in zip(firsts, hunks, strict=True):
-            if any(entry.mark == "+" for entry in hunk.lines):
-                yield _hunk_part(number, grammar, first, hunk)
+        adding = [hunk for hunk in hunks if any(hunk.numbered("+"))]
+        text = reader(file.path) if reader is not None and adding else None
+        whole = _whole_file_part(number, grammar, text, hunks) if text is not None else None
+        yield from (_hunk_part(number, grammar, hunk) for hunk in adding) if whole is None else (whole,)
 
 
-def _whole_file_part(
-    file: int, grammar: str, text: str, hunks: Sequence[Hunk], firsts: Sequence[int]
-) -> PatchPart | None:
+def _whole_file_part(file: int, grammar: str, text: str, hunks: Sequence[Hunk]) -> PatchPart | None:
     """Return the whole file; None if it is too large or another version than the patch's."""
     # Generated tables and bundles: megabytes would be parsed for the two lines of a hunk.
     if len(text) > MAX_FILE_CHARACTERS:
@@ -163,39 +216,28 @@ def _whole_file_part(
     text = text.replace("\r\n", "\n")
     rows = text.split("\n")
     lines = [OUTSIDE_PATCH] * len(rows)
-    for first, hunk in zip(firsts, hunks, strict=True):
-        row = hunk.new_start - 1
-        for offset, line in enumerate(hunk.lines):
-            if line.mark in "+ ":
-                # Another version of the file: its rows are not those of the patch, and edits would fall into the wrong
-                # lines.
-                if row >= len(rows) or rows[row] != line.text:
-                    return None
-                lines[row] = first + offset
-                row += 1
+    for hunk in hunks:
+        for row, (number, line) in enumerate(hunk.numbered("+ "), hunk.new_start - 1):
+            # Another version of the file: its rows are not those of the patch, and edits would fall into the wrong
+            # lines.
+            if row >= len(rows) or rows[row] != line.text:
+                return None
+            lines[row] = number
     tree = parse(text, grammar)
-    parts = tuple(_hunk_lines(first, hunk) for first, hunk in zip(firsts, hunks, strict=True))
+    parts = tuple(map(_hunk_lines, hunks))
     return PatchPart(file, grammar, text, tree, error_count(tree), tuple(lines), parts, is_whole_file=True)
 
 
-def _hunk_part(file: int, grammar: str, first: int, hunk: Hunk) -> PatchPart:
-    part = _hunk_lines(first, hunk)
-    text = "\n".join(hunk.new_lines)
+def _hunk_part(file: int, grammar: str, hunk: Hunk) -> PatchPart:
+    part = _hunk_lines(hunk)
+    own = "\n".join(line.text for _, line in hunk.numbered("+ "))
+    tried = ((before, own, after) for before, after in chain([("", "")], _surroundings(own, grammar)))
+    texts = next((texts for texts in tried if not error_count(parse("".join(texts), grammar))), ("", own, ""))
+    text = "".join(texts)
     tree = parse(text, grammar)
-    syntax_error_count = error_count(tree)
-    before = after = ""
-    if syntax_error_count:
-        for before, after in _surroundings(text, grammar):
-            tried = parse(before + text + after, grammar)
-            if not error_count(tried):
-                tree, syntax_error_count = tried, 0
-                break
-        else:
-            before = after = ""
-    lines = (*[OUTSIDE_PATCH] * before.count("\n"), *part.lines, *[OUTSIDE_PATCH] * after.count("\n"))
-    return PatchPart(
-        file, grammar, before + text + after, tree, syntax_error_count, lines, (part,), is_whole_file=False
-    )
+    before, after = ([OUTSIDE_PATCH] * texts[place].count("\n") for place in (0, 2))
+    lines = (*before, *part.lines, *after)
+    return PatchPart(file, grammar, text, tree, error_count(tree), lines, (part,), is_whole_file=False)
 
 
 def _surroundings(text: str, grammar: str) -> Iterator[tuple[str, str]]:
@@ -236,11 +278,10 @@ def _count_open_braces(text: str) -> tuple[int, int]:
     return depth, missing
 
 
-def _hunk_lines(first: int, hunk: Hunk) -> HunkLines:
-    new = [(first + index, line) for index, line in enumerate(hunk.lines) if line.mark in "+ "]
+def _hunk_lines(hunk: Hunk) -> HunkLines:
     return HunkLines(
-        tuple(number for number, _ in new),
-        frozenset(number for number, line in new if line.mark == "+"),
-        frozenset(collapse_whitespace(line.text) for line in hunk.lines if line.mark == "-"),
-        collapse_whitespace("\n".join(hunk.old_lines)),
+        tuple(number for number, _ in hunk.numbered("+ ")),
+        frozenset(number for number, _ in hunk.numbered("+")),
+        frozenset(collapse_whitespace(line.text) for _, line in hunk.numbered("-")),
+        collapse_whitespace("\n".join(line.text for _, line in hunk.numbered("- "))),
     )
