@@ -85,12 +85,24 @@ def _final_line(built: BuiltProblems, output: Path) -> str:
 
 
 def _leak_lines(leaks: Sequence[Leak]) -> Iterator[str]:
-    """Yield the table of attacks, and a line for each tier that is too small."""
-    for table in leak_tables(leaks):
-        yield f"\n{table.title}; leaks.jsonl"
-        yield from align_columns(table.rows, table.columns)
-    for part, count in {(leak.task, leak.tier): leak.problems for leak in leaks if leak.has_too_few_questions}.items():
+    """Yield a line for each tier, with its best attacks; "!" marks exceeded limits."""
+    by_part = grouped(((leak.task, leak.tier, leak.query), leak) for leak in leaks)
+    if not by_part:
+        return
+    yield "\nBest attacks without understanding (chance 0.250; all attacks: leaks.jsonl):"
+    rows = [
+        (_part_title(part), str(own[0].problems), *(_best_attack(own, kind) for kind in ("limit", "floor")))
+        for part, own in by_part.items()
+    ]
+    yield from align_columns(rows, ("questions", "number", "limit", "floor"))
+    small = {(leak.task, leak.tier): leak.problems for leak in leaks if leak.has_too_few_questions}
+    for part, count in small.items():
         yield f"{' '.join(part).strip()}: too small to test ({count}); its questions are unverified"
+
+
+def _best_attack(leaks: Sequence[Leak], kind: str) -> str:
+    best = max((leak for leak in leaks if leak.kind == kind), key=lambda leak: leak.accuracy)
+    return f"{best.attack} {_format_leak(best)}"
 
 
 def _part_title(part: tuple[str, str, str]) -> str:
