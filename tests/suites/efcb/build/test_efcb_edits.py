@@ -377,10 +377,26 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "def f():\n    span = 86400 * 365 * 10\n    use(86400, 365)\n    use(10, 365)\n    use(10, 86400)\n",
         "span = 86400 * 10 * 365",
     ),
+    "looped collection": (
+        "a.py",
+        "def f():\n    for one in [3, 5]:\n        use(one)\n    show(3)\n    show(5)\n    show(3, 5)\n",
+        "for one in [5, 3]:",
+    ),
     "line above": (
         "a.py",
         "def f(one: int, two: int):\n    use(one)\n    use(two)\n    show(one, two)\n    show(two, one)\n",
         "use(one)\n1",
+    ),
+    "both operands, calls": (
+        "a.rs",
+        "fn f(none: &Set, some: &Set) -> bool {\n    go(none, some);\n    none.is_empty() && some.is_empty()\n}\n",
+        "none.is_empty() && none.is_empty()",
+    ),
+    "both operands, comparisons": (
+        "a.go",
+        'func f(a Pair) bool {\n\tuse(a.Key)\n\tuse(a.Value)\n\tif a.Key != "" && a.Value != "" {\n\t\treturn true\n\t}\n'
+        "\treturn false\n}\n",
+        'if a.Key != "" && a.Key != "" {',
     ),
     "message of a failed test": (
         "a_test.go",
@@ -402,6 +418,11 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "a.py",
         "def f(one: int, two: int):\n    assertEqual(one, two)\n    use(one, 1)\n    show(two, 2)\n    use(two, 3)\n",
         "use(two, 1)",
+    ),
+    "length of what is looped over": (
+        "a.js",
+        "function f(names) {\n  if (names.length > 1) {\n    for (const name of names) {\n      use(name);\n    }\n  }\n}\n",
+        "if (names.length > 0) {",
     ),
     "own initialiser, Java": (
         "A.java",
@@ -522,6 +543,11 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "\t}\n\treturn 0\n}\n",
         'case "two":\n\t\treturn g("two", 1)',
     ),
+    "repeated key": (
+        "a.py",
+        "def f(a, b):\n    g('one', a)\n    g('two', b)\n    return {\n        'one': str(a),\n        'two': len(b),\n    }\n",
+        "'two': str(a),",
+    ),
     "value under a test of types": (
         "a.ts",
         "function f() {\n  const a = g(1); // $ExpectType number\n  const b = g(2); // $ExpectType number\n  h(1, 2);\n}\n",
@@ -532,6 +558,11 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "func f(one []int, two []int) []int {\n\tall := make([]int, 0, len(one))\n\tuse(one, 1)\n\tuse(two, 2)\n"
         "\tuse(len(two), len(one))\n\treturn all\n}\n",
         "all := make([]int, 0, len(two))",
+    ),
+    "repaired": (
+        "a.py",
+        "def f(one: int, two: int) -> bool:\n    use(one, two)\n    use(two, one)\n    return one == 0 and one == 0\n",
+        "return one == 0 and two == 0",
     ),
     "test function": (
         "a.js",
@@ -577,6 +608,7 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "def f(a):\n    if a is not None and a.ready:\n        go(a)\n    return a\n",
         "if a is not None or a.ready:",
     ),
+    "directive": ("a.cs", "class A {\n#if !DEBUG\n  int a = 1;\n#endif\n}\n", "#if DEBUG"),
     "time": ("a.go", "func f(elapsed int, limit int) bool {\n\treturn elapsed > limit\n}\n", "return elapsed >= limit"),
     "another spelling of the same": (
         "a_test.go",

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Final
 
 import tree_sitter
@@ -119,6 +120,7 @@ _SYMMETRIC: Final = frozenset({"==", "!=", "===", "!==", "is", "is not"})
 _ANNOTATIONS: Final = re.compile(r"^decorator$|^(marker_)?annotation$|^attribute_(list|item|argument)")
 # Commutative operators; ``+`` of strings is not.
 _COMMUTATIVE: Final = frozenset({"*", "+", "&&", "||", "and", "or", "&", "|", "^"})
+_LOOPED: Final = re.compile(r"^(for|foreach|enhanced_for|match)\w*")
 
 
 def is_text_for_people(node: tree_sitter.Node) -> bool:
@@ -151,6 +153,16 @@ def _is_text_argument(call: tree_sitter.Node, child: tree_sitter.Node, node: tre
     return is_test_title_call(name) and bool(child.named_children) and _contains(child.named_children[0], node)
 
 
+def is_compile_time(node: tree_sitter.Node) -> bool:
+    """Return whether a node is in the condition of a preprocessor directive."""
+    child = node
+    for around in upwards(node.parent):
+        if "preproc" in around.type and child == around.child_by_field_name("condition"):
+            return True
+        child = around
+    return False
+
+
 def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: str) -> bool:
     """Return whether two nodes are operands of an equality, or of a call, whose order does not matter.
 
@@ -161,7 +173,11 @@ def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: s
         # The innermost node around both decides; an outer call has both in one argument.
         if not _contains(around, other):
             continue
-        if operator_of(around) in _SYMMETRIC or _in_commutative_chain(around, one, other):
+        if (
+            operator_of(around) in _SYMMETRIC
+            or _in_commutative_chain(around, one, other)
+            or _in_looped_collection(around, one, other)
+        ):
             return True
         for call in (around, *upwards(around.parent)):
             # Calls around a statement do not take the operands of an expression in it.
@@ -190,6 +206,18 @@ def _in_commutative_chain(around: tree_sitter.Node, one: tree_sitter.Node, other
     return True
 
 
+def _in_looped_collection(around: tree_sitter.Node, one: tree_sitter.Node, other: tree_sitter.Node) -> bool:
+    """Return whether two nodes are entries of a collection that is iterated or matched."""
+    kinds = node_kinds()
+    if around.type not in kinds.collections | kinds.tuples | kinds.expression_lists or around.parent is None:
+        return False
+    head = around.parent
+    looped = bool(_LOOPED.search(head.type)) or (
+        re.search(r"\.\s*(forEach|each|iter|into_iter)\b", text(head)[len(text(around)) :][:20]) is not None
+    )
+    return looped and all(node.parent == around for node in (one, other))
+
+
 def is_argument_pair(one: tree_sitter.Node, other: tree_sitter.Node) -> bool:
     """Return whether two nodes are arguments of one call."""
     lists = [_argument_list(node) for node in (one, other)]
@@ -208,11 +236,20 @@ def _contains(around: tree_sitter.Node, node: tree_sitter.Node) -> bool:
     return around.start_byte <= node.start_byte and node.end_byte <= around.end_byte
 
 
+_LOGIC: Final = re.compile(r"\s(?:&&|\|\||and|or)\s")
+_COMPARISONS: Final = re.compile(r"\s(?:===|!==|==|!=|<=|>=|<|>|is)\s")
+# Text before the start of an operand, outside of brackets.
+_BEFORE: Final = re.compile(r"(?:^|\s)(?:if|elif|while|until|return|unless|when|assert|=|:=|=>|\?|:)\s|!(?!=)|[,;{]\s")
 _ASSERTED: Final = re.compile(r"assert|expect|require|should|must|verify|check|equal", re.IGNORECASE)
 _TEST_PATH: Final = re.compile(r"(^|[/._-])(tests?|specs?|__tests__|testing)([/._-]|$)|Tests?\.\w+$", re.IGNORECASE)
 # Assertions stand below what they check, in most tests within a few lines.
 _NEAR: Final = 4
 _COPIED: Final = 3
+_EMPTY_TEST: Final = re.compile(
+    r"(?:len\(([\w.]+)\)|([\w.]+)\.(?:length|size|Count|len|count)\b(?:\(\))?)\s*(?:>=?|<=?)\s*[012]\b"
+)
+# Label of a switch, key or field at the start of a line.
+_LABEL: Final = re.compile(r"\s*(case\s.+?|[\"']?[\w.$-]+[\"']?)\s*(?::(?![:=])|=>)")
 _TYPE_TEST: Final = re.compile(
     r"\$Expect(?:Type|Error)|\bexpect(?:Type|Error|Assignable|NotAssignable)\b|\bassert_type\("
 )
@@ -221,6 +258,36 @@ _ROOM: Final = re.compile(
     r"(?:\bmake\(\[\][^,()]*,[^,()]*,|\bmake\((?:map|chan)\b[^,()]*,|[wW]ith_?[cC]apacity\(|\breserve\("
     r"|\bensureCapacity\(|\b(?:StringBuilder|ArrayList<\w*>|HashMap<[\w, ]*>)\()\s*(?:len\(|[\w.]*)$"
 )
+
+
+def count_repeated_operands(line: str) -> int:
+    """Return the number of operators in a line with the same operand on both sides."""
+    count = 0
+    # `a == b && b` repeats `b` for the eye, but not as operands of one operator.
+    for operators, others in ((_LOGIC, None), (_COMPARISONS, _LOGIC)):
+        for piece in others.split(line) if others else [line]:
+            sides = operators.split(piece)
+            for left, right in pairwise(sides):
+                operand = _last_operand(left)
+                rest = right.strip().removeprefix(operand)
+                same = (
+                    bool(operand)
+                    and right.strip().startswith(operand)
+                    and not re.match(r"[\w.(\[]|->|::|\s*[-+*/%]", rest)
+                )
+                count += same and bool(re.match(r"!?[A-Za-z_$(]", operand))
+    return count
+
+
+def _last_operand(text: str) -> str:
+    """Return the end of a text after the last open bracket, keyword or assignment."""
+    depth = 0
+    for position in range(len(text) - 1, -1, -1):
+        depth += (text[position] in ")]") - (text[position] in "([")
+        if depth < 0:
+            text = text[position + 1 :]
+            break
+    return re.sub(r"^(?:if|elif|while|until|return|unless|when|assert)\s", "", _BEFORE.split(f" {text}")[-1].strip())
 
 
 def is_reordering(before: Sequence[str], after: Sequence[str]) -> bool:
@@ -236,6 +303,29 @@ def count_copied_lines(lines: Sequence[str], positions: Iterable[int]) -> int:
         around = [*lines[max(0, position - _COPIED) : position], *lines[position + 1 : position + 1 + _COPIED]]
         count += bool(re.search(r"\w", line)) and line in map(_normalize, around)
     return count
+
+
+# A dozen of 655 edits that were compiled repeated a case, a field or a key.
+def repeats_label(lines: Sequence[str], position: int, after: str) -> bool:
+    """Return whether an edited line gets the label, key or field of another line of the same block."""
+    label = _LABEL.match(after)
+    before = _LABEL.match(lines[position])
+    if label is None or (before is not None and before[1] == label[1]):
+        return False
+    depth = _indentation(after)
+    for step in (-1, 1):
+        row = position + step
+        # Labels of inner blocks are deeper, and those of the block around end the search.
+        while 0 <= row < len(lines) and (not lines[row].strip() or _indentation(lines[row]) >= depth):
+            other = _LABEL.match(lines[row])
+            if other is not None and other[1] == label[1] and _indentation(lines[row]) == depth:
+                return True
+            row += step
+    return False
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def is_unobservable(line: str, start: int, old_text: str) -> bool:
@@ -257,6 +347,18 @@ def are_asserted_together(lines: Sequence[str], position: int, one: str, other: 
         row != position and _ASSERTED.search(lines[row]) and all(word.search(lines[row]) for word in words)
         for row in near
     )
+
+
+def is_empty_loop_test(lines: Sequence[str], position: int) -> bool:
+    """Return whether a line tests the length of the next loop's collection, which has no effect."""
+    match = _EMPTY_TEST.search(lines[position])
+    if match is None:
+        return False
+    # A loop over an empty collection does nothing, so that a test for emptiness before it has no effect to be wrong
+    # about.
+    name = re.escape(match[1] or match[2])
+    loop = re.compile(rf"\bfor\b.*(?<![\w.]){name}(?![\w.(])|\b{name}\.(?:forEach|each|map|iter)\b")
+    return any(loop.search(line) for line in lines[position + 1 : position + _NEAR])
 
 
 def is_test_code(path: str, function: str) -> bool:

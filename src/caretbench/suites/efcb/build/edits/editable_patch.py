@@ -16,10 +16,13 @@ from caretbench.grouping import grouped
 from caretbench.suites.efcb.build.edits.edit_guards import (
     are_asserted_together,
     count_copied_lines,
+    count_repeated_operands,
     is_asserted,
+    is_empty_loop_test,
     is_reordering,
     is_test_code,
     is_unobservable,
+    repeats_label,
 )
 from caretbench.suites.efcb.build.edits.exchange_edits import literal_edits, name_replacements, name_swaps
 from caretbench.suites.efcb.build.edits.name_uses import ParsedPart
@@ -117,15 +120,15 @@ class EditablePatch:
             # Compared with the line before the edit: `x == x` may have been there, as a test for NaN.
             _count_repeated_neighbours(after) != _count_repeated_neighbours(before)
             or self.copies_line([edit])
-            or any(self._is_idle(unit, replacement) for replacement in edit.replacements)
+            or any(self._is_idle(unit, edit, replacement) for replacement in edit.replacements)
             # The edit undoes the change, and the removed line that is shown would say so.
             or not hunk.removed.isdisjoint(map(collapse_whitespace, after))
             or self._new_side(unit, hunk.lines, edit) == hunk.old_text
             or self.adds_syntax_errors([edit])
         )
 
-    def _is_idle(self, unit: ParsedPart, replacement: Replacement) -> bool:
-        """Return whether a replacement leaves what the program does, or a test that is correct, too."""
+    def _is_idle(self, unit: ParsedPart, edit: PatchEdit, replacement: Replacement) -> bool:
+        """Return whether a replacement leaves what the program does, or a correct test, or repeats a label."""
         lines = [line[1:] for line in self._lines[replacement.file]]
         own = lines[replacement.line]
         old_text = own[replacement.start - 1 : replacement.end - 1]
@@ -133,6 +136,11 @@ class EditablePatch:
         if is_name and are_asserted_together(lines, replacement.line, old_text, replacement.text):
             return True
         if is_unobservable(own, replacement.start - 1, old_text):
+            return True
+        if edit.kind in ("boundary", "comparison") and is_empty_loop_test(lines, replacement.line):
+            return True
+        edited = self._edited_lines([edit])[replacement.file, replacement.line][1:]
+        if repeats_label(lines, replacement.line, edited):
             return True
         # Another value of test data leaves a correct test, as long as no assertion expects the old one.
         function = unit.function_text(replacement.line) if _LITERAL.fullmatch(old_text) else ""
@@ -281,7 +289,10 @@ def _replaced_texts(edits: Iterable[PatchEdit]) -> Mapping[_Position, str]:
 
 def _count_repeated_neighbours(lines: Iterable[str]) -> int:
     """Return the number of names next to themselves."""
-    return sum(len(_BESIDE_ITSELF.findall(line)) + len(_COMPARED_WITH_ITSELF.findall(line)) for line in lines)
+    return sum(
+        len(_BESIDE_ITSELF.findall(line)) + len(_COMPARED_WITH_ITSELF.findall(line)) + count_repeated_operands(line)
+        for line in lines
+    )
 
 
 def _swaps_unordered_parts(unit: ParsedPart, edit: PatchEdit) -> bool:

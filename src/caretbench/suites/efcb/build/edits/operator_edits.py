@@ -10,7 +10,12 @@ from typing import Final
 import tree_sitter
 
 from caretbench.languages.node_kinds import NodeKinds, node_kinds
-from caretbench.suites.efcb.build.edits.edit_guards import counterpart_functions, is_symmetric_call, is_text_for_people
+from caretbench.suites.efcb.build.edits.edit_guards import (
+    counterpart_functions,
+    is_compile_time,
+    is_symmetric_call,
+    is_text_for_people,
+)
 from caretbench.suites.efcb.build.edits.name_uses import ParsedPart
 from caretbench.suites.efcb.build.edits.patch_parts import PatchEdit, Replacement
 from caretbench.syntax.parser import text_of as text
@@ -52,7 +57,7 @@ def operator_edits(unit: ParsedPart) -> Iterator[PatchEdit]:
     """Yield all edits of operators, conditions and calls in the added lines of a part, in text order."""
     for node in unit.added_nodes():
         make = _makers().get(node.type)
-        if make is None or unit.is_broken(node) or is_text_for_people(node):
+        if make is None or unit.is_broken(node) or is_text_for_people(node) or is_compile_time(node):
             continue
         for kind, start, end, new in make(unit, node):
             position = unit.occurrence_at(start, end)
