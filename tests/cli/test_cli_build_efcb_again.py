@@ -71,9 +71,7 @@ def test_a_note_tells_that_other_changes_or_versions_replace_problems(
     done = CommandRun(records, *REVERSE, "-o", tasks)
     assert done.code == 0
     assert f"{tasks}: 8 problems are replaced" in done.err
-    monkeypatch.setattr(
-        "caretbench.suites.efcb.build.build_folder.versions", lambda: {"caretbench": "99", "python": "3"}
-    )
+    monkeypatch.setattr("caretbench.suites.efcb.build.builder.versions", lambda: {"caretbench": "99", "python": "3"})
     newer = CommandRun(records, *REVERSE, "-o", tasks)
     assert f"{tasks}: 11 problems are replaced" in newer.err
 

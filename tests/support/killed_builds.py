@@ -35,7 +35,7 @@ def is_past(step):
         return decided > 0 and decided >= float(share) * candidates
     return order.index(step) > order.index(last)
 
-def progress(step, added, total):
+def progress(step, added, total, detail=""):
     global decided, candidates
     if step == "candidates":
         decided, candidates = decided + added, total or candidates

@@ -60,7 +60,7 @@ def source(project: int, number: int, prefix: str) -> tuple[str, int, int]:
     return f"{text}\n", start, len(text)
 
 
-def tests_of(project: int) -> str:
+def shop_tests(project: int) -> str:
     """Return the tests of a project."""
     lines = ["import unittest", *(f"import shop{number}" for number in range(FUNCTIONS))]
     lines += ["", "", "class Shop(unittest.TestCase):"]
@@ -78,7 +78,7 @@ def laid_out(project: int, layout: str, prefix: str, renamed: str = "") -> str:
     root.mkdir(parents=True)
     for number in range(FUNCTIONS):
         (root / f"shop{number}.py").write_text(source(project, number, prefix)[0])
-    (root / "test_shop.py").write_text(tests_of(project))
+    (root / "test_shop.py").write_text(shop_tests(project))
     return SnapshotStore().add(root, ignore=ignored_patterns(root, read_settings(root).ignore)).id
 
 

@@ -18,6 +18,7 @@ from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
+from caretbench.progress import Progress
 from caretbench.projects.answer_requests import get_tests_check
 from caretbench.suites.simcopilot.build.builder import SimCopilotOptions
 from tests.support.killed_builds import KilledBuilds, content
@@ -57,11 +58,15 @@ def build_until(engine: WorkspaceExecutor, root: Path, out: Path, chosen: SimCop
     """Build, and stop when a step of this name has ended; return the requests that were submitted."""
     counted = CountingExecutor(engine)
 
-    def progress(step: str, added: int, _total: int | None) -> None:
-        if step in stop and added:
-            raise StopError
+    class Stopping(Progress):
+        """Raises when a step that ends the build has ended."""
 
-    builder = TaskBuilder(counted, progress=progress)
+        def __call__(self, step: str, added: int, total: int | None, detail: str = "") -> None:
+            del total, detail
+            if step in stop and added:
+                raise StopError
+
+    builder = TaskBuilder(counted, progress=Stopping())
     if stop:
         with pytest.raises(StopError):
             builder.build(root, TaskFolder(out), chosen)

@@ -323,7 +323,8 @@ def build_questions(job: BuildJob) -> BuildResult:
         raise UsageError(f"{output}: no merged change was found; look at --since, --until and the branch")
     same = earlier is None or earlier.changes == Counter(pull.repo for pull in pulls)
     if earlier is not None and not (same and versions().items() <= earlier.versions.items()):
-        progress.note(f"{output}: its problems are replaced: other changes, or another version")
+        count = sum(earlier.problems.values())
+        progress.note(f"{output}: {count} problems are replaced: other changes, or another version")
     with SourceFilesByRepository(mining.clones) as trees:
         built = build_problems(pulls, wanted, tasks, progress, readers=trees.file_reader, texts=texts)
     manifest = built.make_manifest(pulls, mining.repositories, chosen, mining.skipped)
