@@ -142,7 +142,7 @@ def test_the_program_that_knows_what_is_before_the_cut_off_is_the_one_that_is_sh
     shown = {(row["model"], row["probe"]) for row in report["rows"] if row["verdict"] == "remembers"}
     assert shown == {("knows", probe) for probe in ("dates", "names", "recall")}
     assert {row["verdict"] for row in report["rows"]} == {"remembers", "no memory shown"}
-    # Two of three that `knows` has not seen fail; the one hidden word is written in each that it has seen.
-    of_knows = [row for row in report["rows"] if row["model"] == "knows"]
-    for row, truth in zip(of_knows, (0.67, 0.67, 1.0), strict=True):
+    # Two of three that `knows` has not seen fail. Each reference hides a name, `value` and `return`, which all write.
+    for row in (row for row in report["rows"] if row["model"] == "knows"):
+        truth = 0.67
         assert row["low"] - 1e-9 <= truth <= row["high"] + 1e-9, row
