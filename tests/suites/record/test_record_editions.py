@@ -296,7 +296,7 @@ def test_a_version_that_the_index_does_not_have_is_named(tmp_path: Path, monkeyp
     lines = (
         "npm error code ETARGET",
         "npm error notarget No matching version found for has-typed-arrays@1.0.0.",
-        "npm error A complete log of this run can be found in: /root/.npm/_logs/1-debug-0.log",
+        "npm error A complete log of this run can be found in: /home/me/.npm/_logs/1-debug-0.log",
     )
     npm.write_text("#!/bin/sh\n" + "".join(f"echo '{line}' >&2\n" for line in lines) + "exit 1\n")
     npm.chmod(0o755)
