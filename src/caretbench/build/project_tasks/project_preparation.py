@@ -55,7 +55,7 @@ def added_command(snapshot: Snapshot, folder: str) -> str:
     return f"python3 -m pytest -q {folder}" if runs_pytest else f"python3 -m unittest discover -f -s {folder}"
 
 
-def shown_command(command: str) -> str:
+def _shown_command(command: str) -> str:
     """Return the beginning of a command for a line of progress, without its passwords."""
     # An `npm install` of a foreign project takes minutes; "setup: 0 of 1" did not say what went on.
     words = " ".join(redact(command).split())
@@ -231,7 +231,7 @@ class ProjectPreparation:
         raise errors[0]
 
     def _set_up(self, project: StoredProject, command: str, *, creates_files: bool) -> StoredProject:
-        self.progress("setup", 0, 1, shown_command(command))
+        self.progress("setup", 0, 1, _shown_command(command))
         inputs = (project.snapshot.id, command, self._bundle or "")
 
         def run() -> Snapshot:
@@ -305,7 +305,7 @@ class ProjectPreparation:
         """Return the results of checks on the unchanged project."""
         title = "tests as they are"
         commands = "; ".join(" ".join(one.check.command).removeprefix(f"/bin/sh -c {SEARCH_PATH}") for one in checks)
-        self.progress(title, 0, len(checks), shown_command(commands))
+        self.progress(title, 0, len(checks), _shown_command(commands))
         runs = run_checks(
             self.tests_engine or StoringEngine(self.engine, self.steps),
             snapshot,

@@ -53,6 +53,13 @@ _AFTER_FRAMES = re.compile(r"^ .*\n(\S.*)$", re.MULTILINE)
 _INTERNAL = re.compile(r"^INTERNALERROR> ?(.*)$", re.MULTILINE)
 """Traceback of pytest where something other than a test stops it, such as an exit of a module that it imports."""
 _OWN_FRAME = re.compile(rf'File "{re.escape(WORK)}/([^"]+)", line (\d+)')
+_NPM_ERROR = re.compile(r"^npm (?:error|ERR!) ?(.*)$")
+_NPM_NOISE = re.compile(
+    r"(?:code \w+|\d{3}|A complete log of this run .*|Note that you can also .*|tarball, folder, http url.*"
+    r"|In most cases you or one of your .*|a package version that .*)?"
+)
+"""Lines of npm that say nothing about the cause."""
+_NPM_TAG = re.compile(r"^(?:\d{3}|notarget|notsup|network|syscall|errno|enoent|\w*resolve)\s+", re.IGNORECASE)
 
 
 _NO_DIRECTORY = re.compile(r"^cannot enter (.+): ", re.MULTILINE)
@@ -122,6 +129,12 @@ def telling_lines(output: str) -> list[str]:
     """Return the lines of an output without colours, empty lines, stack traces and references to help pages."""
     lines = (line.strip() for line in _COLOUR.sub("", output).splitlines())
     return [line for line in lines if line and not _NOISE.match(line)]
+
+
+def npm_errors(output: str) -> list[str]:
+    """Return the lines of npm's errors that tell the cause; the last is the place of a log, which does not."""
+    said = [_NPM_TAG.sub("", match[1].strip()) for match in map(_NPM_ERROR.match, output.splitlines()) if match]
+    return list(dict.fromkeys(line for line in said if not _NPM_NOISE.fullmatch(line)))
 
 
 def _first_error(result: WorkspaceResult) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
+from caretbench.build.projects.failure_reasons import npm_errors
 from caretbench.build.projects.test_outcomes import without_bail
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.projects.runner_options import (
@@ -326,13 +327,6 @@ _AS_NPM: Final = r's/"(workspace|catalog):[^"]*"/"*"/'
 """Change of a workspace's packages: any version is met by the folder, which npm links, or by the index's newest."""
 _PNPM: Final = "pnpm-workspace.yaml"
 _LISTED: Final = re.compile(r"^\s*-\s*['\"]?([^'\"\s#]+)", re.MULTILINE)
-_ERROR: Final = re.compile(r"^npm (?:error|ERR!) ?(.*)$")
-_NOISE: Final = re.compile(
-    r"(?:code \w+|\d{3}|A complete log of this run .*|Note that you can also .*|tarball, folder, http url.*"
-    r"|In most cases you or one of your .*|a package version that .*)?"
-)
-"""Lines of npm that say nothing about the cause."""
-_TAG: Final = re.compile(r"^(?:\d{3}|notarget|notsup|network|syscall|errno|enoent|\w*resolve)\s+", re.IGNORECASE)
 _MISSING: Final = re.compile(
     r"'(@?[^'@\s]+)@[^']*' (?:is not in this registry|could not be found)|No matching version found for (@?[^@\s]+)@"
 )
@@ -469,12 +463,6 @@ def missing_packages(message: str) -> tuple[str, ...]:
     """Return the packages that npm's message says are missing, which perhaps no test needs (cookie's ``top-sites``)."""
     match = _ABSENT.search(message)
     return tuple(sorted(match[1].split(", "))) if match else ()
-
-
-def npm_errors(output: str) -> list[str]:
-    """Return the lines of npm's errors that tell the cause; the last is the place of a log, which does not."""
-    said = [_TAG.sub("", match[1].strip()) for match in map(_ERROR.match, output.splitlines()) if match]
-    return list(dict.fromkeys(line for line in said if not _NOISE.fullmatch(line)))
 
 
 def npm_failure(output: str, snapshot: Snapshot) -> str:

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from caretbench.build.projects.setup.package_json import npm_errors
+from caretbench.build.projects.failure_reasons import npm_errors
 from caretbench.build.sources.fetching.unpacking import unpack_archive
 from caretbench.build.sources.licences import is_permissive
 from caretbench.download import PinnedFile, download_file, is_complete

@@ -73,7 +73,7 @@ def name_replacements(unit: ParsedPart, generator: random.Random) -> Iterator[Pa
             continue
         others = sorted(_find_candidates(unit, use))
         for name, kind, entity in generator.sample(others, min(_MAX_NAMES, len(others))):
-            if _fits(unit, use, kind, entity):
+            if _fits(unit, use, kind, entity) and not _are_aliases(unit, use.name, name):
                 yield PatchEdit(_WORDS.get(use.role, use.role), (Replacement(*position[:4], name),))
 
 
@@ -105,7 +105,13 @@ def _may_replace(unit: ParsedPart, one: PatchNameUse, other: PatchNameUse) -> bo
             return False
     elif one.entity[:2] != other.entity[:2]:  # type: ignore[index]
         return False
-    return _fits(unit, one, other.kind, other.entity)
+    return _fits(unit, one, other.kind, other.entity) and not _are_aliases(unit, one.name, other.name)
+
+
+def _are_aliases(unit: ParsedPart, name: str, other: str) -> bool:
+    """Return whether a variable begins as another name of the other one."""
+    declared = (item for one in (name, other) for item in unit.declaration_index.by_name(one))
+    return any({item.name, item.alias} == {name, other} for item in declared)
 
 
 def _fits(unit: ParsedPart, one: PatchNameUse, kind: str, entity: Hashable) -> bool:
