@@ -231,8 +231,18 @@ def test_repositories_of_github_by_owner_and_name(tmp_path: Path) -> None:
     folders = ProjectFolders(tmp_path / "cache", github=f"file://{tmp_path}/hub")
     found = folders.open(parse_source("owner/name"))
     assert (found.source, found.name, found.revision) == ("owner/name", "name", commit)
-    with pytest.raises(DataError, match=r"owner/none: git fetch: "):
+    with pytest.raises(DataError, match=r"owner/none: git fetch: fatal: .*hub/owner/none.git"):
         folders.open(parse_source("owner/none"))
+
+
+def test_a_repository_of_another_user_is_refused_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: ProjectFolders
+) -> None:
+    """git's last line is "and the repository exists.", whatever the cause was."""
+    repository(tmp_path / "origin.git", {"lib.py": "a = 1\n"})
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with pytest.raises(DataError, match=r"git fetch: fatal: .*; git config --global --add safe.directory /"):
+        folders.open(parse_source(f"file://{tmp_path}/origin.git"))
 
 
 @pytest.mark.parametrize(

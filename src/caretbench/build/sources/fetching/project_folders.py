@@ -27,7 +27,7 @@ from caretbench.build.sources.fetching.unpacking import (
     member_path,
     unpack_archive,
 )
-from caretbench.build.sources.git.git_repository import GitError, GitRepository, git_program, open_repository
+from caretbench.build.sources.git.git_repository import GitError, GitRepository, git_complaint, git_program, open_repository
 from caretbench.build.sources.licences import folder_licence
 from caretbench.download import PinnedFile, download_file, without_password
 from caretbench.errors import DataError
@@ -35,7 +35,6 @@ from caretbench.file_locks import temporary_folder
 from caretbench.files import cache_folder, sha256_file, sha256_text, write_atomically
 from caretbench.local.package_index import IndexFile, index_url, package_files
 from caretbench.problem import Row
-from caretbench.redaction import redact
 
 _SETTINGS: Final = (
     # A fetch runs hooks, a file monitor and maintenance where settings ask for it; `ext::` addresses are shell
@@ -188,10 +187,7 @@ def _run_git(folder: Path, usage: SourceUsage, *arguments: str) -> None:
                 else:
                     os.killpg(process.pid, signal.SIGKILL)
         if process.returncode:
-            complaints.seek(0)
-            # Only the last line is shown, without secrets: addresses with a password are repeated in git's messages.
-            said = complaints.read(1 << 16).decode("utf-8", "replace").strip().split("\n")
-            raise GitError(f"git {arguments[0]}: {redact(said[-1])[:300] or f'status {process.returncode}'}")
+            raise GitError(f"git {arguments[0]}: {git_complaint(complaints) or f'status {process.returncode}'}")
     usage.check_download(_size(folder))
 
 

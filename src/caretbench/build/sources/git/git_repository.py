@@ -21,6 +21,7 @@ from typing import IO
 
 from caretbench.errors import DataError
 from caretbench.file_locks import temporary_folder
+from caretbench.redaction import redact
 
 # `rev-parse --path-format=absolute` exists since 2.31.
 OLDEST_GIT = (2, 31)
@@ -110,7 +111,7 @@ class GitRepository:
                     if process.poll() is None:
                         process.kill()
             if process.returncode:
-                raise GitError(_last_line(complaints) or f"git ended with status {process.returncode}")
+                raise GitError(git_complaint(complaints) or f"git ended with status {process.returncode}")
 
 
 @contextlib.contextmanager
@@ -196,7 +197,7 @@ class _CloneQueries:
                 check=False,
             )
             if done.returncode:
-                raise GitError(_last_line(complaints) or "nothing there")
+                raise GitError(git_complaint(complaints) or "nothing there")
         return done.stdout.decode("utf-8", "replace").rstrip("\n")
 
 
@@ -253,7 +254,15 @@ def _check_version() -> None:
         raise DataError(f"git {'.'.join(map(str, OLDEST_GIT))} or newer is needed, found {said.strip() or 'none'}")
 
 
-def _last_line(stderr: IO[bytes]) -> str:
+def git_complaint(stderr: IO[bytes]) -> str:
+    """Return what git complains of, in one line of 500 characters at most; "" if it said nothing.
+
+    Its first ``fatal:`` line names the cause, and a command that it advises the remedy: its last line is often the end
+    of general advice ("and the repository exists." of a repository that belongs to another user).
+    """
     stderr.seek(0)
     lines = stderr.read(1 << 16).decode("utf-8", "replace").strip().split("\n")
-    return lines[-1][:300]
+    cause = next((line for line in lines if line.startswith("fatal:")), lines[-1])
+    advice = [line.strip() for line in lines if line.startswith("\tgit ")]
+    # Addresses with a password are repeated in git's messages.
+    return redact("; ".join([cause, *advice[:1]]))[:500]
