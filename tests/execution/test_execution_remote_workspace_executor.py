@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import itertools
+import os
+import tarfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -168,6 +171,71 @@ def test_archives_hold_old_files_that_a_command_leaves_and_a_bounded_size(
     monkeypatch.setattr(snapshot_archive, "MAX_BYTES", 1 << 20)
     with pytest.raises(DataError, match="more than 0 GB"):
         add_command_outputs(workspace_runner.store, project, files)
+
+
+def packed_members(*members: tuple[str, bytes, str | bytes, int]) -> bytes:
+    """An archive of names, each with its type, its content or target, and its mode."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for name, kind, content, mode in members:
+            member = tarfile.TarInfo(name)
+            member.type, member.mode, member.uid = kind, mode, 4321
+            if isinstance(content, bytes):
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+            else:
+                member.linkname = content
+                archive.addfile(member)
+    return stream.getvalue()
+
+
+def test_an_unpacked_file_replaces_what_is_there_and_keeps_only_the_permission_to_execute(tmp_path: Path) -> None:
+    """Python 3.11.2, Debian 12's, has no filters for archives, and root would give files away to their owner."""
+    place, outside = tmp_path / "place", tmp_path / "outside"
+    outside.write_bytes(b"kept")
+    place.mkdir()
+    (place / "was_link").symlink_to(outside)
+    (place / "was_file").write_bytes(b"old")
+    members = (
+        ("a", tarfile.DIRTYPE, "", 0o700), ("a/run", tarfile.REGTYPE, b"1", 0o4777),
+        ("./a/same", tarfile.LNKTYPE, "a/run", 0),
+        ("was_link", tarfile.REGTYPE, b"2", 0o600), ("was_file", tarfile.REGTYPE, b"3", 0o000),
+        ("a/up", tarfile.SYMTYPE, "../was_file", 0),
+    )  # fmt: skip
+    unpack_archive(packed_members(*members), place, "failed")
+    contents = {
+        path.name: (path.read_bytes(), path.lstat().st_mode & 0o7777) for path in place.rglob("*") if path.is_file()
+    }
+    assert contents == {
+        "run": (b"1", 0o755), "same": (b"1", 0o755), "was_link": (b"2", 0o644), "was_file": (b"3", 0o644),
+        "up": (b"3", 0o777),
+    }  # fmt: skip
+    assert outside.read_bytes() == b"kept"
+    assert {path.lstat().st_uid for path in place.rglob("*")} == {os.getuid()}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [("/tmp/out", tarfile.REGTYPE, b"x", 0o644)],
+        [("a/../../out", tarfile.REGTYPE, b"x", 0o644)],
+        [("link", tarfile.SYMTYPE, "../outside", 0)],
+        [("link", tarfile.SYMTYPE, "/etc/passwd", 0)],
+        [("here", tarfile.SYMTYPE, ".", 0), ("here/out", tarfile.REGTYPE, b"x", 0o644)],
+        [("d/up", tarfile.SYMTYPE, "..", 0), ("link", tarfile.SYMTYPE, "d/up/..", 0)],
+        [("same", tarfile.LNKTYPE, "../outside", 0)],
+        [("pipe", tarfile.FIFOTYPE, "", 0o644)],
+    ],
+)  # fmt: skip
+def test_members_that_lead_outside_are_refused(
+    tmp_path: Path, members: list[tuple[str, bytes, str | bytes, int]]
+) -> None:
+    (tmp_path / "outside").write_bytes(b"kept")
+    (tmp_path / "place").mkdir()
+    with pytest.raises(DataError, match="failed "):
+        unpack_archive(packed_members(*members), tmp_path / "place", "failed")
+    assert {path.name for path in tmp_path.iterdir()} == {"outside", "place"}
+    assert (tmp_path / "outside").read_bytes() == b"kept"
 
 
 def test_a_project_travels_to_a_node_that_lacks_it_and_only_then(

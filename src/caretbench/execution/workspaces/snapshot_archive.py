@@ -7,13 +7,14 @@ snapshot. A project that arrives is hashed again: an archive that does not match
 from __future__ import annotations
 
 import io
+import os
 import shlex
 import shutil
 import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from caretbench.errors import DataError
@@ -73,10 +74,52 @@ def unpack_archive(archive: bytes, place: Path, failed: str) -> None:
 
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as packed:
-            # The filter refuses absolute paths, devices, and links that lead outside.
-            packed.extractall(place, members(), filter="data")
+            for member in members():
+                _unpack_member(packed, member, place)
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
         raise DataError(f"{failed} ({error})") from None
+
+
+def _unpack_member(packed: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
+    """Write a member into a folder, over what is there; of its mode only the permission to execute is kept.
+
+    Written out, since the filters of :mod:`tarfile` came with Python 3.11.4, and Debian 12 has 3.11.2.
+
+    Raises:
+        tarfile.TarError: the member leads outside, or is a device.
+    """
+    target = _inside(place, member.name)
+    if member.isdir():
+        target.mkdir(parents=True, exist_ok=True)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Removed first: a write would go through a link, and to all names of a file with several.
+    target.unlink(missing_ok=True)
+    if member.issym():
+        if not Path(os.path.realpath(target.parent / member.linkname)).is_relative_to(os.path.realpath(place)):
+            raise tarfile.TarError(f"{member.name!r}: a link to {member.linkname!r}, outside the folder")
+        target.symlink_to(member.linkname)
+    elif member.islnk():
+        target.hardlink_to(_inside(place, member.linkname))
+    elif (content := packed.extractfile(member)) is not None:
+        with content, target.open("xb") as stream:
+            shutil.copyfileobj(content, stream)
+        target.chmod(0o755 if member.mode & 0o100 else 0o644)
+    else:
+        raise tarfile.TarError(f"{member.name!r}: neither a file, a folder nor a link")
+
+
+def _inside(place: Path, name: str) -> Path:
+    """Return the path of a name in a folder.
+
+    Raises:
+        tarfile.TarError: it is not a relative path through folders that are no links.
+    """
+    path = PurePosixPath(name)
+    around = [place / parent for parent in path.parents]
+    if path.is_absolute() or ".." in path.parts or any(parent.is_symlink() for parent in around):
+        raise tarfile.TarError(f"{name!r}: leads outside the folder, or through a link")
+    return place / path
 
 
 def add_command_outputs(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultFile]) -> Snapshot:

@@ -27,7 +27,13 @@ from caretbench.build.sources.fetching.unpacking import (
     member_path,
     unpack_archive,
 )
-from caretbench.build.sources.git.git_repository import GitError, GitRepository, git_complaint, git_program, open_repository
+from caretbench.build.sources.git.git_repository import (
+    GitError,
+    GitRepository,
+    git_complaint,
+    git_program,
+    open_repository,
+)
 from caretbench.build.sources.licences import folder_licence
 from caretbench.download import PinnedFile, download_file, without_password
 from caretbench.errors import DataError
