@@ -35,7 +35,7 @@ def write_run(path: Path, number: int, random: np.random.Generator) -> None:
     names = [f"model-{place:02}" for place in range(MODELS)]
     data = DataInfo(name=f"set{number}", hash=f"{number}" * 64, problems=PROBLEMS, selected=PROBLEMS)
     models = [ModelInfo(model=name, source="recorded", parameters="recorded") for name in names]
-    folder.write_manifest(Manifest(suite="devbench", data=data, models=models, policy="syntax@3", profile="default"))
+    folder.write_manifest(Manifest(suite="devbench", data=data, models=models, policy="syntax@4", profile="default"))
     chances = 1 / (1 + np.exp(random.normal(0, 1.5, PROBLEMS) - np.arange(MODELS)[:, None] / 40))
     passed = random.random((MODELS, PROBLEMS)) < chances
     keys = [
@@ -44,7 +44,7 @@ def write_run(path: Path, number: int, random: np.random.Generator) -> None:
         for problem in problems
     ]
     write_rows(folder.completions_path, [Completion(**key, text="x") for key in keys])
-    verdict = {"scorer": "execution@1", "policy": "syntax@3", "profile": "default", "counted": True}
+    verdict = {"scorer": "execution@1", "policy": "syntax@4", "profile": "default", "counted": True}
     write_rows(
         folder.scores_path,
         [

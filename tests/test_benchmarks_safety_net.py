@@ -15,7 +15,7 @@ from benchmarks.safety_net.values import cleaned, differences, digest, flat, of_
 
 KEY = {"problem_id": "a", "model": "reference", "parameters": "none", "sample": 0}
 SCORE = {
-    **KEY, "scorer": "execution@1", "policy": "syntax@3", "profile": "default", "counted": True, "outcome": "passed",
+    **KEY, "scorer": "execution@1", "policy": "syntax@4", "profile": "default", "counted": True, "outcome": "passed",
     "values": {"passed": 1.0}, "details": {"cpu_s": 0.5, "run_s": 0.7, "cached": False, "flags": ["tamper:exit"]},
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import tarfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -90,13 +90,11 @@ def listed(net: Net, suite: str) -> Values:
     return values | of_validity(net.command("validate", suite, *net.select(suite, GATED[suite]), values=values))
 
 
-def build(net: Net, suite: str, option: Sequence[str], source: str, *rest: str) -> Values:
-    """Return a build, by the old spelling of its source or by the new one."""
+def build(net: Net, suite: str, source: str, *rest: str) -> Values:
+    """Return a build from a source."""
     values: Values = {}
     folder = net.folder / f"build-{suite}-{Path(source).name}"
-    options = ("-o", str(folder), *rest)
-    summary = net.command("build", suite, *option, source, *options) if option else {}
-    summary = summary or net.command("build", suite, source, *options, values=values)
+    summary = net.command("build", suite, source, "-o", str(folder), *rest, values=values)
     return values | of_build(folder) | {f"summary{key}": value for key, value in flat(summary)}
 
 
@@ -114,7 +112,7 @@ def baseline_source(net: Net) -> Path:
 def build_wayfarer(net: Net) -> Values:
     """Return a SimCopilot build of the sample project."""
     project = baseline_source(net) / "caretbench" / "samples" / "wayfarer"
-    return build(net, "simcopilot", (), str(project), "--limit", "16")
+    return build(net, "simcopilot", str(project), "--max-candidates", "16")
 
 
 def build_history(net: Net) -> Values:
@@ -122,19 +120,19 @@ def build_history(net: Net) -> Values:
     environment = {**os.environ, "PYTHONPATH": str(baseline_source(net))}
     writer = [str(net.checkout / ".venv/bin/python"), "-m", "caretbench.suites.efcb.write_starter"]
     subprocess.run([*writer, str(net.folder / "history")], check=True, capture_output=True, env=environment)
-    return build(net, "efcb", ("--git",), str(net.folder / "history"))
+    return build(net, "efcb", str(net.folder / "history"))
 
 
 def build_records(net: Net) -> Values:
     """Return an EFCB build of mined pull requests under the paper's profile."""
     path = (net.data or Path()) / "pull_requests" / "indigo.jsonl.gz"
-    return build(net, "efcb", ("--records",), str(path), "--profile", "paper") if path.exists() else {}
+    return build(net, "efcb", str(path), "--profile", "paper") if path.exists() else {}
 
 
 def cases(net: Net) -> dict[str, Callable[[], Values]]:
     """Return the cases by name, in their order; later ones read the folders of earlier ones."""
     found: dict[str, Callable[[], Values]] = {}
-    for name in (*SUITES, "devbench-released"):
+    for name in (*SUITES, "c3bench", "codevbench", "devbench-released"):
         if net.data_of(name):
             found |= {f"score {name} {profile}": partial(scored, net, name, profile) for profile in PROFILES}
     found |= {f"run {suite}": partial(asked, net, suite) for suite in SUITES}

@@ -162,11 +162,11 @@ def test_several_policies_stand_in_one_folder_and_go_on_together(tmp_path: Path)
               "--json", "--baseline", "none", "-o", str(tmp_path / "run"))  # fmt: skip
     two = caretbench(*common, "--completions", str(mine), "--policy", "syntax", "--policy", "raw")
     assert two.returncode == 0, two.stderr
-    assert [column["policy"] for column in json.loads(two.stdout)["columns"]] == ["syntax@3", "raw@2"]
+    assert [column["policy"] for column in json.loads(two.stdout)["columns"]] == ["syntax@4", "raw@2"]
     three = json.loads(caretbench(*common, "--policy", "syntax", "--policy", "first_line").stdout)
-    assert [column["policy"] for column in three["columns"]] == ["syntax@3", "raw@2", "first_line@3"]
+    assert [column["policy"] for column in three["columns"]] == ["syntax@4", "raw@2", "first_line@3"]
     assert (three["manifest"]["policy"], three["manifest"]["further_policies"]) == (
-        "syntax@3", ["raw@2", "first_line@3"],
+        "syntax@4", ["raw@2", "first_line@3"],
     )  # fmt: skip
 
 

@@ -319,7 +319,7 @@ def test_the_completions_of_a_run_can_be_scored_under_another_policy(tmp_path: P
     assert result.exit_code == 0, result.stderr
     assert [row for row in RunFolder(tmp_path / "y").completions() if row.model == "m"] == stored
     manifests = [RunFolder(tmp_path / name).manifest() for name in "xy"]
-    assert [manifest.policy for manifest in manifests] == ["syntax@3", "first_line@3"]
+    assert [manifest.policy for manifest in manifests] == ["syntax@4", "first_line@3"]
     assert manifests[1].models[-1].settings == manifests[0].models[0].settings
 
 

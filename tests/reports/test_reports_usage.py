@@ -99,7 +99,7 @@ def folder(tmp_path: Path) -> RunFolder:
             suite="devbench",
             data=DataInfo(name="d", hash="h", problems=3, selected=3),
             models=[info],
-            policy="syntax@3",
+            policy="syntax@4",
             profile="default",
         )
     )
@@ -111,7 +111,7 @@ def folder(tmp_path: Path) -> RunFolder:
         [
             Score(
                 problem_id=row.problem_id, model="m", parameters="abc", sample=row.sample, scorer="execution@1",
-                policy="syntax@3", profile="default", outcome="passed", values={"passed": 1.0},
+                policy="syntax@4", profile="default", outcome="passed", values={"passed": 1.0},
             )
             for row in rows
         ],

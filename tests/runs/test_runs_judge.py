@@ -29,7 +29,7 @@ RIGHT, WRONG = "    return 2 * x\n", "    return x\n"
 def make_run(path: Path, problems: Sequence[Problem], answers: Sequence[str | None], model: str = "m") -> RunFolder:
     folder = RunFolder(path)
     data = DataInfo(name="d", hash="h", problems=len(problems), selected=len(problems))
-    folder.write_manifest(Manifest(suite="devbench", data=data, policy="syntax@3", profile="default"))
+    folder.write_manifest(Manifest(suite="devbench", data=data, policy="syntax@4", profile="default"))
     folder.write_problems(problems)
     add(folder, problems, answers, model)
     return folder

@@ -33,7 +33,7 @@ def test_nine_thousand_completions_take_2390_judgements(tmp_path: Path, devbench
     loaded = house.load(str(devbench_data))
     folder = RunFolder(tmp_path)
     data = DataInfo(name=loaded.name, hash=loaded.hash, problems=1800, selected=1800)
-    folder.write_manifest(Manifest(suite="devbench", data=data, policy="syntax@3", profile="default"))
+    folder.write_manifest(Manifest(suite="devbench", data=data, policy="syntax@4", profile="default"))
     folder.write_problems(loaded.problems)
     problems = {problem.id: problem for problem in loaded.problems}
     with RowAppender(folder.completions_path) as appender:

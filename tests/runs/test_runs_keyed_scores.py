@@ -15,7 +15,7 @@ from caretbench.runs.run_folder import RunFolder
 
 
 def score(problem: str = "p", sample: int = 0, model: str = "m", **fields: Any) -> Score:
-    fields = {"scorer": "similarity@1", "policy": "syntax@3", "profile": "default"} | fields
+    fields = {"scorer": "similarity@1", "policy": "syntax@4", "profile": "default"} | fields
     return Score(problem_id=problem, model=model, parameters="recorded", sample=sample, **fields)
 
 

@@ -326,7 +326,7 @@ def test_another_answer_under_an_old_key_is_refused(tmp_path: Path, make_problem
 def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     def manifest(profile: str, model: str) -> Manifest:
         return Manifest.model_validate(
-            {"suite": "devbench", "data": DataInfo(name="d", hash="h", problems=1, selected=1), "policy": "syntax@3",
+            {"suite": "devbench", "data": DataInfo(name="d", hash="h", problems=1, selected=1), "policy": "syntax@4",
              "profile": profile, "models": [ModelInfo(model=model, source="recorded")]}
         )  # fmt: skip
 
@@ -379,7 +379,7 @@ def test_another_policy_adds_rows_and_takes_the_verdicts_on_reference_answers(
     assert scoring(tmp_path, problems, executor, cut="raw").run() == first
     after = rows(tmp_path)
     assert after[: len(before)] == before  # also those without a verdict
-    assert {row.policy for row in after} == {"syntax@3", "raw@2"}
+    assert {row.policy for row in after} == {"syntax@4", "raw@2"}
     assert [request for request in executor.asked[asked:] if request.source.endswith("return 3\n")] == []
     assert sum(row.model == "reference" and row.policy == "raw@2" and executed(row) for row in after) == 2
 

@@ -45,7 +45,7 @@ def codev_row(problem: Problem, model: str, passed: bool | None, **more: Any) ->
     """Return a row of results."""
     return {
         "problem_id": problem.id, "model": model, "model_title": model, "parameters": "p", "sample": 0,
-        "policy": "block@8", "profile": "default", "instruction": None, "prompt": None, "passed": passed,
+        "policy": "block@9", "profile": "default", "instruction": None, "prompt": None, "passed": passed,
         "indel_similarity": 0.5, "answer_lines": 2.0, "empty_answer": 0.0, **more,
     }  # fmt: skip
 

@@ -22,6 +22,8 @@ MAX_TEXT_CHARACTERS = 100_000
 CLOSERS = {"(": ")", "[": "]", "{": "}", "${": "}"}
 _LITERAL = ("comment", "string", "template_literal", "char", "text", "regex", "heredoc")
 _BRACKET = re.compile(r"[()\[\]{}]")
+# What no statement begins with; `|` begins a closure in Rust, `..` a range.
+_CONTINUES = re.compile(r"\s*(?:\.(?!\.)|[,?=%^])")
 _OPERATORS = tuple("=+-*/<>&|,.([{?:!%^~\\")
 """Ends of a line that goes on."""
 MAX_ENDS = 8
@@ -70,7 +72,9 @@ class Surroundings(NamedTuple):
         ends_well = answer.endswith((";", "}")) or (";\n" not in program and not answer.endswith(_OPERATORS))
         begun = self.caret_line.strip()
         again = begun and answer.startswith(begun)
-        if not answer or again or "```" in text or not (continued or ends_well):
+        # `.catch(…)` of the suffix once more, ended by a semicolon: the cut before it is the answer that was meant.
+        ends_early = answer.endswith(";") and _CONTINUES.match(self.after)
+        if not answer or again or ends_early or "```" in text or not (continued or ends_well):
             return False
         return _is_balanced(code) and not any(map(reads_as_prose, answer.splitlines()))
 

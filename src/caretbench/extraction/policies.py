@@ -1,7 +1,7 @@
 """Truncation policies: named, versioned rules from a model's raw text to the text inserted at the caret.
 
 A policy uses only the text that the model was shown, never the reference or the tests. Every score contains its key
-(``syntax@3``); a change of behaviour needs a new version.
+(``syntax@4``); a change of behaviour needs a new version.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Policy:
 
     @property
     def key(self) -> str:
-        """Name and version, ``syntax@3``."""
+        """Name and version, ``syntax@4``."""
         return f"{self.name}@{self.version}"
 
     def apply(self, text: str, caret: Caret, after: str | None = None) -> ExtractedText:
@@ -174,21 +174,21 @@ _POLICIES = (
     ),
     Policy(
         "syntax",
-        3,
+        4,
         "Cleaned, then the longest line-wise beginning with which the program parses; if none, all.",
         cleans=True,
         steps=(_SYNTAX,),
     ),
     Policy(
         "syntax_overlap",
-        3,
+        4,
         "Cleaned, last lines that repeat the beginning of the suffix removed, then as syntax.",
         cleans=True,
         steps=(("repetition of the suffix removed", without_suffix_overlap), _SYNTAX),
     ),
     Policy(
         "block",
-        8,
+        9,
         "Cleaned, repetitions of what is shown removed, cut at the end of the caret's block, closed where needed.",
         cleans=True,
         steps=(
@@ -273,7 +273,7 @@ def policy_names() -> tuple[str, ...]:
 
 
 def get_policy(name: str = DEFAULT_POLICY) -> Policy:
-    """Return the policy with this name (``syntax``) or key (``syntax@3``), or that of a plug-in (``module:object``).
+    """Return the policy with this name (``syntax``) or key (``syntax@4``), or that of a plug-in (``module:object``).
 
     Raises:
         UsageError: no such policy, or not in this version; the message lists the known ones.

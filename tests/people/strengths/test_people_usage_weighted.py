@@ -37,14 +37,14 @@ def make_run(folder: Path) -> Path:
             completions.append(Completion(problem_id=problem.id, model="m", sample=0, text="x"))
             scores.append(
                 Score(
-                    problem_id=problem.id, model="m", sample=0, policy="syntax@3", profile="default",
+                    problem_id=problem.id, model="m", sample=0, policy="syntax@4", profile="default",
                     scorer="execution@1", values={"passed": float(value)}, outcome="passed" if value else "failed",
                 )
             )  # fmt: skip
     folder.mkdir(parents=True)
     data = DataInfo(name="d", hash="h", problems=len(problems), selected=len(problems))
     models = [ModelInfo(model="m", source="recorded")]
-    files.write_manifest(Manifest(suite="devbench", data=data, models=models, policy="syntax@3", profile="default"))
+    files.write_manifest(Manifest(suite="devbench", data=data, models=models, policy="syntax@4", profile="default"))
     files.write_problems(problems)
     write_rows(files.completions_path, completions)
     write_rows(files.scores_path, scores)

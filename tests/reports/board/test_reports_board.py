@@ -119,7 +119,7 @@ def test_a_row_has_the_command_that_makes_it(runs: Path, tmp_path: Path) -> None
     path.write_text(json.dumps(manifest), "utf-8")
     [entry] = make_board([folder])[0].columns[0].models
     assert entry.command == (
-        "caretbench run devbench -m server/right --data starter --profile default --policy syntax@3 --max-tokens 32 "
+        "caretbench run devbench -m server/right --data starter --profile default --policy syntax@4 --max-tokens 32 "
         "--temperature 0.0 --top-p none --prompt chat --instruction none --prompt-tokens 512 --base-url http://here/v1 "
         f"--select '{LABELS}'"
     )

@@ -38,7 +38,7 @@ def tables_of(rows: list[dict[str, Any]], problems: list[Problem]) -> dict[str, 
     names = [table.name for table in found]
     assert len(set(names)) == len(names)
     assert all(len(row) == len(table.columns) for table in found for row in table.rows)
-    return {table.name.removesuffix("-default-block@8"): table for table in found}
+    return {table.name.removesuffix("-default-block@9"): table for table in found}
 
 
 def cells(table: Table, *begin: str) -> dict[str, str]:
