@@ -99,5 +99,6 @@ def test_recorded_completions_are_hardly_changed_and_quickly(devbench_data: Path
                 changed += get_policy().apply(text, caret).text != text
                 assert get_policy("released").apply(text, caret).text == text
     assert total == 9000
-    assert changed == 24
+    # Five more since an answer that ends a statement which the suffix goes on with is cut.
+    assert changed == 29
     assert time.process_time() - started < 30
