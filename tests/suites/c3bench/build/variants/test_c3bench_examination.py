@@ -215,7 +215,7 @@ instruction = "End the `process`."
     )
     built = build_variants([], [path], executor, NO_MODELS, Progress())
     assert built.numbers == {"by hand": {"hostile": 1, "kept": 2, "wrong": 1}}
-    assert [line.partition(": ")[0] for line in built.notes] == [f"{path}:16", f"{path}:20"]
+    assert [line.partition(": ")[0] for line in built.notes] == [f"{path}, context 1"] * 2
     assert "own/total, hand-3: wrong: failed: AssertionError" in built.notes[0]
 
 
