@@ -14,9 +14,7 @@ from pydantic import TypeAdapter
 
 from caretbench.errors import UsageError
 from caretbench.extraction.caret_surroundings import Surroundings, possible_margins
-from caretbench.extraction.policies import get_policy
 from caretbench.languages import language_of_grammar
-from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, CriterionCheck, InlineSplice, PredicateCheck, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules, default_only
 from caretbench.suites.c3bench.implementations.features import FeatureRule, found_features
@@ -112,18 +110,13 @@ def token_count(text: str) -> int:
     return sum(1 for _ in _TOKEN.finditer(text))
 
 
-def measured(problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-    """Return the scores of an inserted text."""
-    [likeness] = similarities([(text, problem.reference)])
-    return [Measurement("similarity@1", likeness._asdict()), *_followed(problem, text or "", profile)]
-
-
-def _followed(problem: Problem, text: str, profile: Profile) -> Iterator[Measurement]:
+def followed(problem: Problem, text: str, profile: Profile) -> Iterator[Measurement]:
+    """Yield whether an answer follows its instruction; nothing for a problem without a predicate."""
     if not any(isinstance(check, PredicateCheck) for check in problem.checks):
         return
-    about_scale = scale_specification(problem) is not None
-    name = "scale@4" if about_scale else "implementation@8"
-    if not about_scale or C3BenchProfile(profile).whole_specification:
+    specification = scale_specification(problem)
+    name = "implementation@8" if specification is None else "scale@4"
+    if specification is None or C3BenchProfile(profile).whole_specification:
         faults = failed_predicates(problem, text)
         # Not named `passed`: a predicate that decided about passing would change pass@1, which is that of the tests.
         values = {FOLLOWED: float(not faults)}
@@ -133,19 +126,13 @@ def _followed(problem: Problem, text: str, profile: Profile) -> Iterator[Measure
             values[FOLLOWED_LENIENT] = float(not lenient)
         yield Measurement(name, values, _details(faults))
     else:
-        fault = published_fault(problem, text)
+        caret = problem.caret
+        fault = verify_published(caret.prefix, text, caret.suffix, specification).reason
         yield Measurement(name, {FOLLOWED: float(not fault)}, _details([fault] if fault else []))
 
 
 def _details(faults: list[str]) -> dict[str, str]:
     return {"missing": "; ".join(faults)} if faults else {}
-
-
-def measured_raw(problem: Problem, raw: str) -> list[Measurement]:
-    """Return the tokens of a raw answer: of its code, by the policy ``clean``, and of everything else."""
-    code = token_count(get_policy("clean").apply(raw, problem.caret).text)
-    rest = max(token_count(raw) - code, 0)
-    return [Measurement("raw-tokens@1", {CODE_TOKENS: float(code), COMMENTARY_TOKENS: float(rest)})]
 
 
 _NAMES: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[str, ...])
@@ -171,12 +158,6 @@ def blind_answer(problem: Problem) -> str | None:
     if specification is None:
         return None
     return blind_scale(problem.caret.prefix, problem.caret.suffix, specification)
-
-
-def published_fault(problem: Problem, text: str) -> str:
-    """Return the reason why an answer fails the paper's check of scale; empty if it does not."""
-    caret, specification = problem.caret, scale_specification(problem)
-    return verify_published(caret.prefix, text, caret.suffix, specification).reason if specification else ""
 
 
 def reduction(problem: Problem, text: str, profile: Profile) -> Reduction | None:

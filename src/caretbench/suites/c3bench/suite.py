@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar
 
+from caretbench.extraction.policies import get_policy
 from caretbench.files import DataError, read_rows
 from caretbench.languages import get_language
+from caretbench.metrics.similarity import similarities
 from caretbench.problem import Problem, Profile
 from caretbench.suites import register
 from caretbench.suites.base import Suite
@@ -16,6 +18,8 @@ from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.c3bench.measures import (
     BLIND_SCALE,
     C3_GATE_VERSION,
+    CODE_TOKENS,
+    COMMENTARY_TOKENS,
     FOLLOWED_REDUCED,
     NOT_REDUCED,
     OTHER_VARIANT,
@@ -24,26 +28,15 @@ from caretbench.suites.c3bench.measures import (
     C3BenchProfile,
     blind_answer,
     failed_predicates,
-    measured,
-    measured_raw,
+    followed,
     reduction,
+    token_count,
 )
 from caretbench.suites.c3bench.tables.result_tables import headline_results, printed_table, result_tables
 from caretbench.suites.suite_types import Headline, Measurement, ProblemSet, Reduction, Stratification, Table
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-def _other_variant(problem: Problem) -> str | None:
-    """Return the right answer to another instruction of the same context; None if the context has no other."""
-    return problem.released.get(OTHER_VARIANT)
-
-
-C3_BASELINES: Final[Mapping[str, BaselineFunction]] = {
-    **BASELINES, "other-variant": _other_variant, BLIND_SCALE: blind_answer,
-}  # fmt: skip
-"""Baselines by name."""
 
 
 @register
@@ -68,7 +61,12 @@ class C3BenchSuite(Suite):
         heat_maps=(("task", "category"),),
     )
     profile_rules = C3BenchProfile
-    baselines = C3_BASELINES
+    baselines: ClassVar[Mapping[str, BaselineFunction]] = {
+        **BASELINES,
+        # The right answer to another instruction of the same context; None if the context has no other.
+        "other-variant": lambda problem: problem.released.get(OTHER_VARIANT),
+        BLIND_SCALE: blind_answer,
+    }
     gate_version = C3_GATE_VERSION
     reduction_scorer = REDUCTION_SCORER
     reduction_values = (FOLLOWED_REDUCED, NOT_REDUCED)
@@ -77,7 +75,7 @@ class C3BenchSuite(Suite):
     def load(self, source: str) -> ProblemSet:
         """Load ``starter``, or a folder that ``caretbench build c3bench`` wrote."""
         if source == "starter":
-            return ProblemSet.of("starter", load_starter())
+            return ProblemSet.of("starter", list(read_rows(starter_folder() / "problems.jsonl", Problem)))
         root = Path(source)
         if not root.is_dir():
             # The paper's 2,195 problems were never published, and other suites have a source of this name.
@@ -91,15 +89,18 @@ class C3BenchSuite(Suite):
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Return similarity, and whether the answer follows its instruction; that is no part of passing the tests."""
-        return measured(problem, text, profile)
+        [likeness] = similarities([(text, problem.reference)])
+        return [Measurement("similarity@1", likeness._asdict()), *followed(problem, text or "", profile)]
 
     def reduction(self, problem: Problem, text: str | None, profile: Profile) -> Reduction | None:
         """Return the reduction of an answer whose predicate holds: it may hold for lines without an effect."""
         return reduction(problem, text or "", profile)
 
     def measure_raw(self, problem: Problem, raw: str) -> list[Measurement]:
-        """Return the tokens of code and of commentary."""
-        return measured_raw(problem, raw)
+        """Return the tokens of a raw answer: of its code, by the policy ``clean``, and of everything else."""
+        code = token_count(get_policy("clean").apply(raw, problem.caret).text)
+        rest = max(token_count(raw) - code, 0)
+        return [Measurement("raw-tokens@1", {CODE_TOKENS: float(code), COMMENTARY_TOKENS: float(rest)})]
 
     def failed_predicates(self, problem: Problem, text: str) -> Sequence[str]:
         """Return a line for each predicate that an answer does not satisfy."""
@@ -127,8 +128,3 @@ class C3BenchSuite(Suite):
 def starter_folder() -> Path:
     """Return the folder of the starter set in the package: ``functions/`` and ``problems.jsonl``."""
     return Path(str(resources.files("caretbench.suites.c3bench"))) / "starter_set"
-
-
-def load_starter() -> list[Problem]:
-    """Return the problems of the starter set."""
-    return list(read_rows(starter_folder() / "problems.jsonl", Problem))

@@ -25,7 +25,7 @@ from caretbench.projects.file_spans import visible_text
 from caretbench.projects.project import ignored_patterns
 from caretbench.projects.settings import read_settings
 from caretbench.suites.c3bench.measures import SCALE_PREDICATE
-from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, scale_instruction
+from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, chosen_wording, scale_instructions
 
 RECIPE_FILE: Final = "recipe.toml"
 LOCKS_FILE: Final = "locks.jsonl"
@@ -228,6 +228,7 @@ def made_problem(project: EditionProject, task: RecordTask, snapshot: Snapshot) 
     measured = {"minimum_tests": task.minimum_tests, "reference_s": task.reference_s, **names}
     check = project.checks[task.check].model_copy(update=measured)
     asked = PredicateCheck(name=SCALE_PREDICATE, arguments={"specification": dict(task.scale)})
+    wordings = scale_instructions(ScaleSpecification.of(task.scale)) if task.scale else ()
     return Problem(
         id=task.id,
         suite="record",
@@ -236,7 +237,7 @@ def made_problem(project: EditionProject, task: RecordTask, snapshot: Snapshot) 
             prefix=visible_text(data[: task.start]),
             suffix="" if task.suffix is None else visible_text(data[task.suffix :]),
             path=task.path,
-            instruction=scale_instruction(ScaleSpecification.of(task.scale), task.id) if task.scale else None,
+            instruction=chosen_wording(wordings, task.id) if wordings else None,
         ),
         splice=FileSplice(
             snapshot=snapshot.id, path=task.path, start=task.start, end=task.end,

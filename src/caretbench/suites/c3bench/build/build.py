@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -32,12 +32,10 @@ from caretbench.suites.c3bench.build.variants.examination import examine, verdic
 from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, GENERATOR_ROLE, generate_variants
 from caretbench.suites.c3bench.implementations.features import FeatureRule
 from caretbench.suites.c3bench.measures import FEATURES_PREDICATE, JUDGED, OTHER_VARIANT, SCALE_PREDICATE, SUITE
-from caretbench.suites.c3bench.scale.scale_types import scale_instruction
+from caretbench.suites.c3bench.scale.scale_types import chosen_wording, scale_instructions
 from caretbench.suites.suite_types import BuildResult
 from caretbench.suites.validity import Validity
 from caretbench.versions import versions
-
-TextT = TypeVar("TextT")
 
 
 def implementation_problems(code: CodeContext) -> list[Problem]:
@@ -45,7 +43,7 @@ def implementation_problems(code: CodeContext) -> list[Problem]:
     problems = []
     for number, one in enumerate(code.others):
         other = code.others[(number + 1) % len(code.others)]
-        instruction = _chosen(one.instructions, f"icc/{code.id}/{one.rewrite}")
+        instruction = chosen_wording(one.instructions, f"icc/{code.id}/{one.rewrite}")
         labels: dict[str, Label] = {"category": one.category, "rewrite": one.rewrite}
         other_text = "" if other is one else other.text
         problems.append(_problem(code, one.rewrite, instruction, one.text, one.rule, labels, other_text))
@@ -71,7 +69,7 @@ def scale_problem(file: SourceText, middle: ScaleMiddle) -> Problem:
             language=specification.language,
             prefix=prefix,
             suffix=suffix,
-            instruction=scale_instruction(specification, identity),
+            instruction=chosen_wording(scale_instructions(specification), identity),
         ),
         splice=InlineSplice(before=prefix, after=suffix + file.tests),
         reference=text[middle.start : middle.end],
@@ -88,11 +86,6 @@ def scale_problem(file: SourceText, middle: ScaleMiddle) -> Problem:
         overlap_group=source,
         provenance=file.provenance,
     )
-
-
-def _chosen(texts: Sequence[TextT], key: str) -> TextT:
-    """Return one of several texts, chosen by the hash of a key."""
-    return texts[int(sha256_text(key), 16) % len(texts)]
 
 
 def variant_problems(contexts: Mapping[str, CodeContext], variants: Sequence[Variant]) -> list[Problem]:
@@ -258,16 +251,22 @@ class _Build:
         implementations = [problem for one in contexts for problem in implementation_problems(one)]
         implementations += variants.problems
         scale = self._scale_problems(material)
-        validity = self._validity([*implementations, *scale])
+        candidates = [*implementations, *scale]
+        self.progress("gate", 0, len(candidates))
+        gate = self.open_gate(lambda: self.executor, lambda count: self.progress("gate", count, None))
+        validity = {row.problem_id: row for row in gate.run(candidates, self.folder.gated_path)}
         implementations, scale = (self._valid(group, validity) for group in (implementations, scale))
         problems = self._reviewed([*self._chosen(implementations), *scale])
         tasks = Counter(problem.label("task") for problem in problems)
         counts = Counter(f"{problem.label('task')} {problem.label('category')}" for problem in problems)
+        rejected = Counter[str]()
+        for reject in self.rejects:
+            rejected[f"{reject.stage}: {reject.reason}"] += reject.count
         manifest = C3Manifest(
             options=self.options,
             material=self.material_hash,
             yields=self.yields | {f"{task} problems": tasks[task] for task in ("icc", "scc")},
-            rejected=_reject_counts(self.rejects),
+            rejected=dict(sorted(rejected.items())),
             problems=dict(sorted(counts.items())),
             variants=variants.numbers,
             versions=versions(),
@@ -340,11 +339,6 @@ class _Build:
         chosen = chosen_middles(candidates, options.max_scc, options.seed)
         return [scale_problem(one.file, one.middle) for one in chosen]
 
-    def _validity(self, problems: Sequence[Problem]) -> dict[str, Validity]:
-        self.progress("gate", 0, len(problems))
-        gate = self.open_gate(lambda: self.executor, lambda count: self.progress("gate", count, None))
-        return {row.problem_id: row for row in gate.run(problems, self.folder.gated_path)}
-
     def _valid(self, problems: Iterable[Problem], validity: Mapping[str, Validity]) -> list[Problem]:
         # Where no wrong answer was found to fail, nothing shows that the tests would notice one.
         accepted = {"valid", "unverified"} if self.options.unverified else {"valid"}
@@ -364,7 +358,11 @@ class _Build:
         limit = self.options.max_icc
         if limit is None or limit >= len(problems):
             return list(problems)
-        levels = (lambda one: one.label("category"), _rewrite_or_author, lambda one: one.cluster)
+        levels: tuple[Callable[[Problem], str], ...] = (
+            lambda one: one.label("category"),
+            lambda one: str(one.labels.get("rewrite") or one.labels.get("author", "")),
+            lambda one: one.cluster,
+        )
         balanced = balanced_choice(problems, limit, lambda one: one.id, levels, self.options.seed)
         kept = {one.id for one in balanced}
         return [one for one in problems if one.id in kept]
@@ -381,17 +379,6 @@ class _Build:
             for name, detail in review.dropped.items()
         ]
         return review.kept
-
-
-def _rewrite_or_author(problem: Problem) -> str:
-    return str(problem.labels.get("rewrite") or problem.labels.get("author", ""))
-
-
-def _reject_counts(rejects: Iterable[Reject]) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for reject in rejects:
-        counts[f"{reject.stage}: {reject.reason}"] += reject.count
-    return dict(sorted(counts.items()))
 
 
 def build_result(manifest: C3Manifest, output: Path) -> BuildResult:

@@ -17,6 +17,7 @@ from caretbench.conventional.descriptions import HUMANEVAL_INFILLING, SAFIM
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.extraction.policies import Policy, get_policy
+from caretbench.grouping import grouped
 from caretbench.problem import Problem, Profile
 from caretbench.runs.reductions import ReducedAnswer, reduce_answers
 from caretbench.suites.c3bench.build.build import build_problems
@@ -140,12 +141,10 @@ def repeated_sources(problems: Sequence[Problem]) -> Mapping[str, str]:
     for problem in problems:
         # Sources, not problems: those of one source repeat its text, each with another hole.
         first.setdefault(problem.cluster, problem)
-    texts: dict[str, list[tuple[str, str]]] = {}
-    for problem in first.values():
-        caret = problem.caret
-        texts.setdefault(caret.language, []).append(
-            (problem.cluster, f"{caret.prefix}{problem.reference}{caret.suffix}")
-        )
+    texts = grouped(
+        (one.caret.language, (one.cluster, f"{one.caret.prefix}{one.reference}{one.caret.suffix}"))
+        for one in first.values()
+    )
     repeated = {name: other for group in texts.values() for name, other in near_duplicate_texts(group).items()}
     return {problem.id: first[repeated[problem.cluster]].id for problem in problems if problem.cluster in repeated}
 
@@ -161,22 +160,10 @@ _COMPONENTS: Final[dict[str, Callable[[Problem], str]]] = {
 }
 
 
-def data_tables(problems: Iterable[Problem]) -> tuple[Table, ...]:
-    """Return the tokens of each component, and the problems by task, category and language."""
-    known = list(problems)
-    return (_tokens(known), _kinds(known))
-
-
-def _by_task(problems: Sequence[Problem]) -> Iterator[tuple[str, list[Problem]]]:
-    for task, title in TASK_TITLES.items():
-        chosen = [problem for problem in problems if problem.label("task") == task]
-        if chosen:
-            yield title, chosen
-
-
 def _tokens(problems: Sequence[Problem]) -> Table:
+    by_task = grouped((problem.label("task"), problem) for problem in problems)
     rows = []
-    for title, chosen in _by_task(problems):
+    for title, chosen in ((TASK_TITLES[task], by_task[task]) for task in TASK_TITLES if task in by_task):
         for name, text in _COMPONENTS.items():
             counts = [token_count(text(problem)) for problem in chosen]
             mean = sum(counts) / len(counts)
@@ -244,7 +231,8 @@ class C3BenchBuilder(Builder):
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the tokens and the kinds of problems, as the paper's Table 1."""
-        return data_tables(self.suite.load(source).problems)
+        problems = self.suite.load(source).problems
+        return (_tokens(problems), _kinds(problems))
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> CompletionGate:
         """Return the gate for both tasks."""

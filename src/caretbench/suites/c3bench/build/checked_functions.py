@@ -112,16 +112,12 @@ def function_of_row(value: Mapping[str, Any], place: str, provenance: Provenance
     except ValidationError as error:
         raise DataError(f"{place}: {describe_validation_error(error)}") from None
     text = row.prompt + row.canonical_solution + row.suffix
-    return CheckedFunction(_function_id(row.task_id), row.entry_point, text, row.test, provenance)
-
-
-def _function_id(task_id: str) -> str:
-    parts = task_id.split("/")
+    parts = row.task_id.split("/")
     # The infilling file has the same function once for each of its middles; the name of a single middle is its last
     # part.
-    if len(parts) > 2 and parts[0].endswith("Infilling"):
-        return "/".join(parts[1:3])
-    return task_id
+    is_middle = len(parts) > 2 and parts[0].endswith("Infilling")
+    identity = "/".join(parts[1:3]) if is_middle else row.task_id
+    return CheckedFunction(identity, row.entry_point, text, row.test, provenance)
 
 
 CHECKS_PREFIX = "check_"
@@ -130,10 +126,9 @@ CHECKS_PREFIX = "check_"
 def unpaired_functions(text: str, checks: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the functions without a check, and of the checks without a function, in order."""
     names, checking = _function_names(text), _function_names(checks)
-    tested = {one.removeprefix(CHECKS_PREFIX) for one in checking if one.startswith(CHECKS_PREFIX)}
-    unchecked = tuple(one for one in names if one not in tested)
-    unknown = (one for one in checking if one.startswith(CHECKS_PREFIX))
-    return unchecked, tuple(one for one in unknown if one.removeprefix(CHECKS_PREFIX) not in names)
+    checked = [one.removeprefix(CHECKS_PREFIX) for one in checking if one.startswith(CHECKS_PREFIX)]
+    unknown = tuple(f"{CHECKS_PREFIX}{name}" for name in checked if name not in names)
+    return tuple(one for one in names if one not in checked), unknown
 
 
 def _function_names(text: str) -> list[str]:
@@ -242,11 +237,6 @@ LAYOUTS = {"HumanEval-Infilling": _HUMANEVAL, "DevBench": _DEVBENCH, "SAFIM": _S
 """Fields that tell the layouts of rows apart."""
 
 
-def layout_of(row: Mapping[str, Any]) -> str | None:
-    """Return the name of a row's layout; None if it is none of these."""
-    return next((name for name, fields in LAYOUTS.items() if fields <= row.keys()), None)
-
-
 def program_row(row: Mapping[str, Any], layout: str, default_language: str, provenance: Provenance) -> SourceText:
     """Return the program of a row of DevBench's or SAFIM's layout; its id is the row's, empty if it has none.
 
@@ -258,12 +248,12 @@ def program_row(row: Mapping[str, Any], layout: str, default_language: str, prov
     if wrong:
         raise UsageError(f"{wrong[0]}: expected a text")
     if layout == "SAFIM":
-        before, hole, after = _split(row["eval_prompt"])
-        if not hole:
+        before, *after = _HOLE.split(row["eval_prompt"], maxsplit=1)
+        if not after:
             raise UsageError("eval_prompt: no {{completion}}")
         identity, language = str(row["task_id"]), _language(str(row["lang"]))
         # 84 % of its programs have CRLF, some mixed with LF; its evaluator deletes it.
-        text = f"{before}{row['ground_truth']}{after}".replace("\r\n", "\n")
+        text = f"{before}{row['ground_truth']}{after[0]}".replace("\r\n", "\n")
         # Its API calls, and rows that somebody wrote in its layout, may have neither a statement nor cases.
         if not row.get("unit_tests") or not isinstance(row.get("prompt"), str):
             return SourceText(identity, language, text, provenance)
@@ -274,11 +264,6 @@ def program_row(row: Mapping[str, Any], layout: str, default_language: str, prov
     text = f"{row['prefix']}{row['golden_completion']}{row['suffix']}"
     identity = str(row.get("id") or row.get("testcase_id") or "")
     return SourceText(identity, _language(name), text, provenance, row["assertions"])
-
-
-def _split(text: str) -> tuple[str, bool, str]:
-    parts = _HOLE.split(text, maxsplit=1)
-    return parts[0], len(parts) == 2, parts[-1]
 
 
 def _language(name: str) -> str:

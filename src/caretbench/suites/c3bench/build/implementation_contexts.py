@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from caretbench.errors import MachineError
-from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
+from caretbench.execution.execution_types import ExecutionRequest, Executor, Status
 from caretbench.files import sha256_text
 from caretbench.suites.c3bench.build.build_folder import Reject
 from caretbench.suites.c3bench.build.checked_functions import CheckedFunction
@@ -56,7 +56,9 @@ def implementation_middles(
             unused["hidden", "a name, text or number of it is not shown"] += 1
         else:
             usable.append(function_context(function, one.start, one.end, one.equivalents, kind))
-    chosen = _chosen(usable, per_function, _prefers_lines(function.id, seed))
+    # By the function's name: the share holds for any set of functions, and one that is added changes no other.
+    prefers_lines = int(sha256_text(str(seed), "extraction", function.id)[:8], 16) < LINE_SHARE * 16**8
+    chosen = _chosen(usable, per_function, "lines" if prefers_lines else "node")
     if len(chosen) < len(usable):
         detail = f"overlaps another middle, or the function has {per_function} already"
         unused["not_needed", detail] = len(usable) - len(chosen)
@@ -67,14 +69,8 @@ def _reject(place: str, reason: str, detail: str, count: int = 1) -> Reject:
     return Reject(stage="middle", place=place, reason=reason, detail=detail, count=count)
 
 
-def _prefers_lines(name: str, seed: int) -> bool:
-    # By the function's name: the share holds for any set of functions, and one that is added changes no other.
-    return int(sha256_text(str(seed), "extraction", name)[:8], 16) < LINE_SHARE * 16**8
-
-
-def _chosen(usable: Sequence[CodeContext], per_function: int, lines_first: bool) -> list[CodeContext]:
+def _chosen(usable: Sequence[CodeContext], per_function: int, preferred: str) -> list[CodeContext]:
     """Return middles that do not overlap: by preferred kind, then those with the most implementations."""
-    preferred = "lines" if lines_first else "node"
     ordered = sorted(usable, key=lambda one: (one.extraction != preferred, -len(one.others), *one.span))
     chosen: list[CodeContext] = []
     for one in ordered:
@@ -160,12 +156,7 @@ def _outcomes(
         # set.
         if result.status.is_machine_fault:
             raise MachineError(f"a comparison did not run: {result.reason or result.status}; see caretbench doctor")
-        outcomes[result.id] = _agreement_fault(result)
+        fault = agreement_fault(result) if result.status.is_own_failure else AgreementFault(result.status.value, "")
+        outcomes[result.id] = None if result.status is Status.PASSED else fault
         progress(1)
     return outcomes
-
-
-def _agreement_fault(result: ExecutionResult) -> AgreementFault | None:
-    if result.status is Status.PASSED:
-        return None
-    return agreement_fault(result) if result.status.is_own_failure else AgreementFault(result.status.value, "")

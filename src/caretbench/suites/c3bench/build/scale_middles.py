@@ -20,12 +20,13 @@ from caretbench.suites.c3bench.build.build_folder import Reject
 from caretbench.suites.c3bench.build.checked_functions import SourceText
 from caretbench.suites.c3bench.build.hidden_facts import hidden_fact
 from caretbench.suites.c3bench.build.implementation_contexts import LINE_SHARE
-from caretbench.suites.c3bench.scale.answer_checks import count_in_unit, is_at
+from caretbench.suites.c3bench.scale.answer_checks import is_at
 from caretbench.suites.c3bench.scale.scale_types import NODE_CLASSES, Level, LineUnit, ScaleSpecification
 from caretbench.suites.c3bench.scale.statements import (
     CodeStatement,
     ParsedFile,
     StatementView,
+    code_line_count,
     column_at,
     tree_statements,
 )
@@ -79,13 +80,14 @@ def wrong_answers(prefix: str, reference: str, suffix: str, specification: Scale
     at_line_start = not prefix[len(prefix) - caret :].strip()
     own = re.match(r"[ \t]*", reference.lstrip("\n"))
     margin = prefix[len(prefix) - caret :] if caret and at_line_start else own[0] if own and at_line_start else ""
-    outer = _line_margin(prefix) if specification.header_in_prefix else margin
+    header = prefix.rstrip().rpartition("\n")[2]
+    outer = header[: len(header) - len(header.lstrip())] if specification.header_in_prefix else margin
     lead = "" if caret else outer
     ended = reference if reference.endswith("\n") else reference + "\n"
     answers = {
         "empty": "",
         "next_sibling": f"{ended}{outer}{_next_line(suffix, specification.language)}\n",
-        "without_last_line": _without_last_line(reference),
+        "without_last_line": "".join(f"{line}\n" for line in reference.rstrip().split("\n")[:-1]),
         "twice": f"{ended}{margin if caret else ''}{reference}" if at_line_start else reference * 2,
         "other_kind": lead + _other_kind(specification, outer) + ("\n" if reference.endswith("\n") else ""),
         "prose": f"{ended}{margin}{_PROSE}\n",
@@ -105,12 +107,6 @@ def accepted_wrong_answers(
     return {name: text for name, text in wrong.items() if verify(prefix, text, suffix, wanted).ok}
 
 
-def _line_margin(prefix: str) -> str:
-    """Return the indentation of the last line of a text that is not blank."""
-    line = prefix.rstrip().rpartition("\n")[2]
-    return line[: len(line) - len(line.lstrip())]
-
-
 def _next_line(suffix: str, language: str) -> str:
     """Return the first line of the suffix that is one simple statement; an empty statement if none is."""
     filled = (line.strip() for line in suffix.split("\n") if line.strip())
@@ -119,11 +115,6 @@ def _next_line(suffix: str, language: str) -> str:
     # refuses.
     simple = bool(re.match(r"[\w.]+ = |return\b|[\w.]+\(.*\)", text)) and text[-1] not in "([{,\\:"
     return text if simple else _of(_EMPTY_STATEMENT, language)
-
-
-def _without_last_line(text: str) -> str:
-    lines = text.rstrip().split("\n")
-    return "\n".join(lines[:-1]) + "\n" if len(lines) > 1 else ""
 
 
 def _other_kind(specification: ScaleSpecification, margin: str) -> str:
@@ -244,17 +235,14 @@ def _run(
     view: StatementView, span: tuple[int, int], statements: list[CodeStatement], parsed: ParsedFile
 ) -> Iterator[ScaleMiddle]:
     first, last = (len(encode(view.text[:position])) for position in span)
+    counts: dict[LineUnit, int] = {"code_line": code_line_count(parsed._replace(start=first, end=last))}
     # Nobody counts blank lines, and a method is no statement to a reader.
-    units: tuple[LineUnit, ...] = ("code_line", "statement")
-    if any(one.kind in ("function", "class") for one in statements):
-        units = ("code_line",)
-    for unit in units:
-        count = len(statements)
-        if unit != "statement":
-            count = count_in_unit(view, span, unit, parsed._replace(start=first, end=last))
+    if all(one.kind not in ("function", "class") for one in statements):
+        counts["statement"] = len(statements)
+    for unit, count in counts.items():
         if count in _LINE_RUNS:
             lines = ScaleSpecification(language=parsed.language, kind="lines", n=count, unit=unit)
-            yield ScaleMiddle(*span, "multi_line", lines)
+            yield ScaleMiddle(*span, LINES_TYPE, lines)
             return
 
 

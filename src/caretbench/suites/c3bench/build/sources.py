@@ -22,7 +22,6 @@ from caretbench.suites.c3bench.build.checked_functions import (
     case_functions,
     checked_function,
     function_of_row,
-    layout_of,
     paired_functions,
     program_row,
     unpaired_functions,
@@ -90,26 +89,23 @@ class _Reader:
         programs = set[str]()
         for number, row in read_lines(path):
             place = f"{path}:{number}"
-            layout = layout_of(row)
+            layout = next((name for name, fields in LAYOUTS.items() if fields <= row.keys()), None)
             if layout is None:
                 self._reject(place, "malformed", f"its fields are of no known layout ({', '.join(LAYOUTS)})")
-            elif layout == "HumanEval-Infilling":
-                try:
+                continue
+            try:
+                if layout == "HumanEval-Infilling":
                     self._function(function_of_row(row, place, provenance), place)
-                except DataError as error:
-                    self._reject(place, "malformed", str(error).removeprefix(f"{place}: "))
-            else:
-                try:
-                    program = program_row(row, layout, language, provenance)
-                except ValueError as error:
-                    self._reject(place, "malformed", str(error))
-                else:
-                    # SAFIM has a row for each hole: 8,781 blocks of 8,293 programs.
-                    if layout == "SAFIM" and program.text in programs:
-                        continue
-                    programs.add(program.text)
-                    stem = f"{folder}{path.name.partition('.')[0]}"
-                    self._program(program._replace(id=f"{stem}/{program.id or number}"), place)
+                    continue
+                program = program_row(row, layout, language, provenance)
+            except ValueError as error:
+                self._reject(place, "malformed", str(error).removeprefix(f"{place}: "))
+                continue
+            # SAFIM has a row for each hole: 8,781 blocks of 8,293 programs.
+            if layout != "SAFIM" or program.text not in programs:
+                programs.add(program.text)
+                stem = f"{folder}{path.name.partition('.')[0]}"
+                self._program(program._replace(id=f"{stem}/{program.id or number}"), place)
 
     def _program(self, program: SourceText, place: str) -> None:
         if program.language not in LANGUAGES:

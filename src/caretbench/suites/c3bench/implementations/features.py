@@ -189,14 +189,10 @@ def _plain_features(parts: TreeParts) -> Iterator[tuple[str, Node]]:
             for node in nodes:
                 # `|` divides alternatives.
                 text = text_of(node).replace("||", "or").replace("|", "bitor")
-                yield from ((feature, node) for feature in _named_features(kind, text))
-
-
-def _named_features(kind: str, text: str) -> Iterator[str]:
-    if kind == "augmented":
-        yield from (f"operator:{text}", f"operator:{text.removesuffix('=')}")
-    elif kind not in ("updated", "bound"):
-        yield f"{kind}:{text}"
+                if kind == "augmented":
+                    yield from ((f"operator:{text}", node), (f"operator:{text.removesuffix('=')}", node))
+                elif kind not in ("updated", "bound"):
+                    yield f"{kind}:{text}", node
 
 
 def _call_features(parts: TreeParts, language: str) -> Iterator[tuple[str, Node]]:

@@ -217,9 +217,9 @@ _LIMITS = {
 
 
 @cache
-def _template() -> Template:
-    folder = resources.files("caretbench.suites.c3bench.implementations")
-    return Template(folder.joinpath("agreement_harness.txt").read_text("utf-8"))
+def packaged_template(package: str, name: str) -> Template:
+    """Return the template in a file of a package."""
+    return Template(resources.files(package).joinpath(name).read_text("utf-8"))
 
 
 def agreement_program(reference: str, variant: str, test: str, entry_point: str) -> str:
@@ -232,7 +232,8 @@ def agreement_program(reference: str, variant: str, test: str, entry_point: str)
         entry_point: Name of the function.
     """
     texts = {"reference": reference, "variant": variant, "test": test, "entry_point": entry_point}
-    return _template().substitute({name: repr(text) for name, text in texts.items()}, **_LIMITS)
+    template = packaged_template(__package__, "agreement_harness.txt")
+    return template.substitute({name: repr(text) for name, text in texts.items()}, **_LIMITS)
 
 
 def agreement_fault(result: ExecutionResult) -> AgreementFault:

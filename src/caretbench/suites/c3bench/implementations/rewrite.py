@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 from caretbench.suites.c3bench.implementations.features import ANY_NAME, FeatureRule, FoundFeatures, found_features
+from caretbench.suites.c3bench.implementations.quality import MAX_LINE
 from caretbench.syntax.parser import PythonPositions, python_module
 
 Nodes = ast.AST | Sequence[ast.AST]
@@ -150,9 +151,6 @@ def rewrite_entries() -> Mapping[str, RewriteEntry]:
     return TypeAdapter(dict[str, RewriteEntry]).validate_python(table)
 
 
-MAX_LINE = 99
-
-
 class Equivalent(NamedTuple):
     """One implementation of a middle: its text, and the rewrite, rule and instructions that describe it."""
 
@@ -223,11 +221,6 @@ def _statement_lists(function: ast.FunctionDef) -> Iterator[tuple[Sequence[ast.s
                 yield statements[int(is_text) :], node is function
 
 
-def _margin(text: str, start: int) -> str:
-    line = text[start : text.find("\n", start)]
-    return line[: len(line) - len(line.lstrip())]
-
-
 def _equivalents(text: str, span: tuple[int, int], middle: PythonMiddle) -> list[Equivalent]:
     entries = rewrite_entries()
     accepted = []
@@ -245,7 +238,8 @@ def _equivalents(text: str, span: tuple[int, int], middle: PythonMiddle) -> list
 def _equivalent(name: str, entry: RewriteEntry, made: Rewritten, text: str, span: tuple[int, int]) -> Equivalent | None:
     """Return the implementation; None if its own rule does not hold, or if a line is too long to read."""
     start, end = span
-    margin = _margin(text, start)
+    first = text[start : text.find("\n", start)]
+    margin = first[: len(first) - len(first.lstrip())]
     lines = [margin + line if line else line for line in _laid_out(made.statements).split("\n")]
     if max(map(len, lines)) > MAX_LINE:
         return None

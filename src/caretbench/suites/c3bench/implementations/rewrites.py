@@ -12,6 +12,7 @@ from caretbench.suites.c3bench.implementations.rewrite import (
     clause_lines,
     contains,
     loaded,
+    nodes_of,
     rewrite,
     stored,
     text_of,
@@ -22,7 +23,8 @@ from caretbench.suites.c3bench.implementations.rewrite import (
 def single_return(middle: PythonMiddle) -> Iterator[Rewritten]:
     """Several returns outside of loops → one, at the end, of a variable."""
     answer = middle.fresh("answer")
-    if answer is None or not middle.is_tail or _return_count(middle.statements) < 2:
+    returns = sum(isinstance(one, ast.Return) for one in nodes_of(middle.statements))
+    if answer is None or not middle.is_tail or returns < 2:
         return
     nested = _assigning(middle.statements, answer)
     if nested is not None:
@@ -37,10 +39,6 @@ def _always_returns(statements: Sequence[ast.stmt]) -> bool:
         case [*_, ast.Return() | ast.Raise()]:
             return True
     return False
-
-
-def _return_count(statements: Sequence[ast.stmt]) -> int:
-    return sum(isinstance(one, ast.Return) for statement in statements for one in ast.walk(statement))
 
 
 def _assigning(statements: Sequence[ast.stmt], name: str) -> list[ast.stmt] | None:
@@ -276,21 +274,18 @@ def _with_call_replaced(statement: ast.stmt, call: ast.Call, name: str) -> str:
     return text_of(_Replace().visit(copy))
 
 
-def _sorted_calls(middle: PythonMiddle) -> Iterator[tuple[int, ast.stmt, ast.Call]]:
-    for index, statement in enumerate(middle.statements):
-        if isinstance(statement, ast.Assign | ast.Return | ast.AugAssign | ast.Expr):
-            for call in _calls(statement, "sorted"):
-                if len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred):
-                    yield index, statement, call
-
-
 def _ordered(middle: PythonMiddle, names: Sequence[str], lines: str) -> Iterator[Rewritten]:
     """Yield the middle with a sort by hand: ``lines`` put the values ``@`` in order, and use new names."""
-    for index, statement, call in _sorted_calls(middle):
-        if all(middle.fresh(name) for name in (*names, "ordered")):
-            made = lines.replace("@", text_of(call.args[0]))
-            text = f"{made}\n{_with_call_replaced(statement, call, 'ordered')}"
-            yield Rewritten(middle.replaced(index, index + 1, text))
+    if not all(middle.fresh(name) for name in (*names, "ordered")):
+        return
+    for index, statement in enumerate(middle.statements):
+        if not isinstance(statement, ast.Assign | ast.Return | ast.AugAssign | ast.Expr):
+            continue
+        for call in _calls(statement, "sorted"):
+            if len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred):
+                made = lines.replace("@", text_of(call.args[0]))
+                text = f"{made}\n{_with_call_replaced(statement, call, 'ordered')}"
+                yield Rewritten(middle.replaced(index, index + 1, text))
 
 
 @rewrite

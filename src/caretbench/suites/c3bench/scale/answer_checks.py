@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import tree_sitter
 
@@ -13,9 +13,9 @@ from caretbench.suites.c3bench.scale.statements import (
     CodeStatement,
     ParsedFile,
     StatementView,
+    answer_nodes,
     code_line_count,
     column_at,
-    comments_in,
     first_reason,
 )
 from caretbench.syntax.parser import LINE_END, encode
@@ -89,14 +89,8 @@ def _is_only_argument(path: Sequence[tree_sitter.Node], span: tuple[int, int]) -
 
 def has_open_line_end(parsed: ParsedFile) -> bool:
     """Return whether a line of the answer ends outside of brackets and strings."""
-    return any(not _is_enclosed(parsed, position) for position in _line_ends(parsed))
-
-
-def _line_ends(parsed: ParsedFile) -> Iterator[int]:
-    text = encode(parsed.text)
-    position = parsed.start - 1
-    while (position := text.find(b"\n", position + 1, parsed.end)) >= 0:
-        yield position
+    ends = re.compile(b"\n").finditer(encode(parsed.text), parsed.start, parsed.end)
+    return any(not _is_enclosed(parsed, end.start()) for end in ends)
 
 
 def _is_enclosed(parsed: ParsedFile, position: int) -> bool:
@@ -125,15 +119,14 @@ def check_lines(
     count = count_in_unit(view, span, specification.unit, parsed)
     line_fault = _whole_lines_fault(view, span[1])
     outside, open_statement = _outside(view, span, specification)
+    roots = view.roots(*span) if specification.unit == "statement" else []
+    at_another_level = bool(roots) and _at_another_level(view, roots[0], specification)
     reason = first_reason(
         (count != specification.n, _count_text(count, specification)),
         (line_fault, line_fault),
         (outside, "the answer also writes outside of the statements at the caret"),
         (open_statement, "the last statement continues in the suffix"),
-        (
-            _at_another_level(view, span, specification),
-            f"the first statement begins in another column than {specification.column}",
-        ),
+        (at_another_level, f"the first statement begins in another column than {specification.column}"),
     )
     return ScaleVerdict(reason, count)
 
@@ -154,14 +147,11 @@ def _outside(view: StatementView, span: tuple[int, int], specification: ScaleSpe
     return bool(before or after) or elsewhere, last.end > end
 
 
-def _at_another_level(view: StatementView, span: tuple[int, int], specification: ScaleSpecification) -> bool:
+def _at_another_level(view: StatementView, first: CodeStatement, specification: ScaleSpecification) -> bool:
     """Return whether the first statement begins its line in another column than the reference does."""
-    roots = view.roots(*span)
-    if specification.unit != "statement" or specification.column is None or not roots:
-        return False
-    column = column_at(view.text, roots[0].keyword)
-    begins = not view.text[roots[0].keyword - column : roots[0].keyword].strip()
-    return begins and column != specification.column
+    column = column_at(view.text, first.keyword)
+    begins = not view.text[first.keyword - column : first.keyword].strip()
+    return specification.column is not None and begins and column != specification.column
 
 
 def count_in_unit(view: StatementView, span: tuple[int, int], unit: LineUnit, parsed: ParsedFile) -> int:
@@ -170,21 +160,6 @@ def count_in_unit(view: StatementView, span: tuple[int, int], unit: LineUnit, pa
         return code_line_count(parsed)
     roots = view.roots(*span)
     return sum(one.branch == roots[0].branch and one.parent == roots[0].parent for one in roots)
-
-
-def with_count(
-    verdict: ScaleVerdict,
-    view: StatementView,
-    span: tuple[int, int],
-    specification: ScaleSpecification,
-    parsed: ParsedFile,
-) -> ScaleVerdict:
-    """Return the verdict about a block with the check of its number of lines, where the specification has one."""
-    # A body written twice is a body: only its number of lines refuses it.
-    if specification.n is None or not verdict.ok:
-        return verdict
-    count = count_in_unit(view, span, specification.unit, parsed)
-    return ScaleVerdict("" if count == specification.n else _count_text(count, specification), count)
 
 
 def _count_text(count: int, specification: ScaleSpecification) -> str:
@@ -213,7 +188,8 @@ def check_rest_of_line(view: StatementView, span: tuple[int, int], parsed: Parse
     extra = sum(one.keyword > first for one in view.roots(start, end))
     rest = LINE_END.split(view.text[end:], maxsplit=1)[0]
     # `# done` at the caret turns the rest of the line, closing brackets included, into a comment.
-    hidden = bool(rest.strip()) and any(last > end for _, last in comments_in(parsed))
+    comments = (node for node in answer_nodes(parsed) if node.type in parsed.table.comments)
+    hidden = bool(rest.strip()) and any(node.end_byte > parsed.end for node in comments)
     # `total = total = a * b` computes the same, so that no test refuses it.
     line = view.text[start - column_at(view.text, start) : start].strip()
     again = line.endswith("=") and middle.lstrip().startswith(line)
@@ -237,10 +213,19 @@ def check_node(specification: ScaleSpecification, parsed: ParsedFile) -> ScaleVe
 _WORDS_OF_HEADERS = frozenset({"try", "while", "if", "for", "true", "True", "async"})
 
 
-def check_block(view: StatementView, span: tuple[int, int], specification: ScaleSpecification) -> ScaleVerdict:
-    """Return the verdict about a block; ``span`` is the span of the answer in ``view.text``."""
-    check = _body_fault if specification.header_in_prefix else _statement_fault
-    return ScaleVerdict(check(view, span, specification))
+def check_block(
+    view: StatementView, span: tuple[int, int], specification: ScaleSpecification, parsed: ParsedFile
+) -> ScaleVerdict:
+    """Return the verdict about a block, with its number of lines where the specification has one.
+
+    ``span`` is the span of the answer in ``view.text``.
+    """
+    fault = (_body_fault if specification.header_in_prefix else _statement_fault)(view, span, specification)
+    if specification.n is None or fault:
+        return ScaleVerdict(fault)
+    # A body written twice is a body: only its number of lines refuses it.
+    count = count_in_unit(view, span, specification.unit, parsed)
+    return ScaleVerdict("" if count == specification.n else _count_text(count, specification), count)
 
 
 def _statement_fault(view: StatementView, span: tuple[int, int], specification: ScaleSpecification) -> str:
@@ -254,7 +239,7 @@ def _statement_fault(view: StatementView, span: tuple[int, int], specification: 
     after = "" if last.end > end else _rest(view, last.end, end)
     column = column_at(view.text, first.keyword)
     # A loop that leaves its function at the end of a file cannot be told from one that stays, except by its column.
-    level = specification.column is not None and _begins_line(view, first) and column != specification.column
+    level = _at_another_level(view, first, specification)
     return first_reason(
         (before, f"text before the statement continues the prefix: {before[:40]!r}"),
         (not _is_kind(first, specification), f"the statement is of kind {_kind_name(first)}, not {specification.node}"),
@@ -355,11 +340,6 @@ def _is_kind(statement: CodeStatement, specification: ScaleSpecification, *, eli
 
 def _kind_name(statement: CodeStatement) -> str:
     return f"async {statement.kind}" if statement.asynchronous else statement.kind
-
-
-def _begins_line(view: StatementView, statement: CodeStatement) -> bool:
-    line_start = statement.keyword - column_at(view.text, statement.keyword)
-    return not view.text[line_start : statement.keyword].strip()
 
 
 def _rest(view: StatementView, start: int, end: int) -> str:

@@ -5,7 +5,7 @@ Specifications are JSON.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, Self, get_args
@@ -99,21 +99,13 @@ def scale_instructions(specification: ScaleSpecification) -> tuple[str, ...]:
     nodes = {**table.nodes, **table.in_language.get(specification.language, {})}
     words = {"node": nodes.get(str(specification.node), "")}
     if specification.n is not None:
-        words["lines"] = _lines(specification.n, table.units[specification.unit])
-    return tuple(wording.format_map(words) for wording in table.wordings[_wording_kind(specification)])
+        words["lines"] = f"{specification.n} {table.units[specification.unit][specification.n != 1]}"
+    kind: str = specification.kind
+    if kind == "block" and specification.header_in_prefix:
+        kind = "free_body" if specification.n is None else "body"
+    return tuple(wording.format_map(words) for wording in table.wordings[kind])
 
 
-def scale_instruction(specification: ScaleSpecification, key: str) -> str:
+def chosen_wording(wordings: Sequence[str], key: str) -> str:
     """Return one of the wordings of an instruction, chosen by the hash of a key."""
-    wordings = scale_instructions(specification)
     return wordings[int(sha256_text(key), 16) % len(wordings)]
-
-
-def _wording_kind(specification: ScaleSpecification) -> str:
-    if specification.kind != "block" or not specification.header_in_prefix:
-        return specification.kind
-    return "free_body" if specification.n is None else "body"
-
-
-def _lines(count: int, unit: tuple[str, str]) -> str:
-    return f"{count} {unit[count != 1]}"

@@ -261,9 +261,8 @@ class _Collector:
         held = _body(first, table) if first.type in table.not_statements and colon is not body else None
         span = (at((held or body).start_byte), at(_end(body, table)))
         header_end = span[0] if colon is body else at(colon.end_byte)
-        return CodeStatement(
-            start, end, keyword, kind, place.parent, place.branch, _is_async(inner), header_end, span, suite
-        )
+        is_async = any(child.text in (b"async", b"await") for child in inner.children)
+        return CodeStatement(start, end, keyword, kind, place.parent, place.branch, is_async, header_end, span, suite)
 
 
 def _chain(node: tree_sitter.Node) -> list[tree_sitter.Node]:
@@ -319,10 +318,6 @@ def _body(node: tree_sitter.Node, table: StatementTable) -> tree_sitter.Node | N
     return next((one for one in bodies if one is not None), None)
 
 
-def _is_async(node: tree_sitter.Node) -> bool:
-    return any(child.text in (b"async", b"await") for child in node.children)
-
-
 def _is_between_statements(parsed: ParsedFile, position: int) -> bool:
     """Return whether the innermost node around a position is a list of statements."""
     node: tree_sitter.Node = parsed.tree.root_node
@@ -353,26 +348,10 @@ def _ends_line(node: tree_sitter.Node, parsed: ParsedFile) -> bool:
     return ends and language_of_grammar(parsed.language).indented
 
 
-def tokens_in(parsed: ParsedFile) -> Iterator[tree_sitter.Node]:
-    """Yield the tokens of the answer, without comments; a string is one token."""
-    table = parsed.table
-    skipped = {*node_kinds().line_continuations, *table.comments}
-    closed = {*table.comments, *table.opaque}
-    for node in walk(parsed.tree.root_node, parsed.start, parsed.end, closed=lambda one: one.type in closed):
-        is_whole = node.type in table.opaque or not node.child_count
-        if is_whole and node.end_byte > node.start_byte and node.type not in skipped:
-            yield node
-
-
-def comments_in(parsed: ParsedFile) -> list[tuple[int, int]]:
-    """Return the character spans of the comments that touch the answer."""
-    offsets = CharacterOffsets(parsed.text)
+def answer_nodes(parsed: ParsedFile) -> Iterator[tree_sitter.Node]:
+    """Yield the nodes that touch the answer, but not those in comments and strings."""
     closed = {*parsed.table.comments, *parsed.table.opaque}
-    return [
-        (offsets.characters(node.start_byte), offsets.characters(node.end_byte))
-        for node in walk(parsed.tree.root_node, parsed.start, parsed.end, closed=lambda one: one.type in closed)
-        if node.type in parsed.table.comments
-    ]
+    return walk(parsed.tree.root_node, parsed.start, parsed.end, closed=lambda one: one.type in closed)
 
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -387,7 +366,11 @@ def code_line_count(parsed: ParsedFile) -> int:
     ends = [parsed.start + match.end() for match in _LINE_END.finditer(answer)]
     lines = [parsed.start, *ends]
     marked: set[int] = set()
-    for token in tokens_in(parsed):
+    skipped = {*node_kinds().line_continuations, *parsed.table.comments}
+    for token in answer_nodes(parsed):
+        is_whole = token.type in parsed.table.opaque or not token.child_count
+        if not is_whole or token.end_byte == token.start_byte or token.type in skipped:
+            continue
         first, last = max(token.start_byte, parsed.start), min(token.end_byte, parsed.end) - 1
         while (
             last > first and (token.text or b"")[last - token.start_byte] in b"\r\n"

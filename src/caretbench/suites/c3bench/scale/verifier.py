@@ -25,7 +25,6 @@ from caretbench.suites.c3bench.scale.answer_checks import (
     check_node,
     check_rest_of_line,
     count_in_unit,
-    with_count,
 )
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict
 from caretbench.suites.c3bench.scale.statements import ParsedFile, tree_statements
@@ -77,7 +76,7 @@ def _verify(prefix: str, middle: str, suffix: str, specification: ScaleSpecifica
     if not view.parse_ok:
         return ScaleVerdict("the completed file does not parse")
     if specification.kind == "block":
-        return with_count(check_block(view, span, specification), view, span, specification, parsed)
+        return check_block(view, span, specification, parsed)
     if specification.kind == "lines":
         return check_lines(view, span, specification, parsed)
     if specification.kind == "span_node":

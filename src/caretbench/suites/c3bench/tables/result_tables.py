@@ -116,9 +116,10 @@ def judged_tables(models: Sequence[ModelAnswers], profile: str, policy: str) -> 
     rows, refused = [], dict[str, None]()
     for model in models:
         icc = model.task("icc")
+        passing = [row for row in icc.rows if passed(row) == 1.0]
         # A judge that left answers out may have left out the doubtful ones; a mean of the rest would look better than
         # the model.
-        if not _is_judged(icc.rows):
+        if not passing or any(judged(row) is None for row in passing):
             continue
         reasons = dict.fromkeys(str(row["withheld"]) for row in icc.rows if row.get("withheld"))
         mark = f" {FAILED_CONTROLS_MARK}" if reasons else ""
@@ -127,7 +128,7 @@ def judged_tables(models: Sequence[ModelAnswers], profile: str, policy: str) -> 
             (
                 model.title, percent(icc.mean(passed)), percent(icc.mean(joint)),
                 _marked(percent(icc.mean(column(JOINT_JUDGED))), mark), percent(icc.mean(followed_if_passed)),
-                _marked(percent(icc.mean(judged)), mark), str(sum(judged(row) is not None for row in icc.rows)),
+                _marked(percent(icc.mean(judged)), mark), str(len(passing)),
             )
         )  # fmt: skip
     if rows:
@@ -141,11 +142,6 @@ def judged_tables(models: Sequence[ModelAnswers], profile: str, policy: str) -> 
             tuple(rows),
             (_JUDGED_NOTE, *(f"{FAILED_CONTROLS_MARK}: {reason}." for reason in refused)),
         )  # fmt: skip
-
-
-def _is_judged(rows: Sequence[ScoreRow]) -> bool:
-    passing = [row for row in rows if passed(row) == 1.0]
-    return bool(passing) and all(judged(row) is not None for row in passing)
 
 
 def _marked(text: str, mark: str) -> str:
@@ -202,7 +198,11 @@ def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
     for (profile, policy), group in groupby(models, key=lambda one: (one.profile, one.policy)):
         chosen = list(group)
         tables += [_main_table(chosen, profile, policy), *judged_tables(chosen, profile, policy)]
-    effects = instruction_effects(with_joint(results), effect_measures(results), seed)
+    refused = "withheld" in results.columns and not results["withheld"].is_null().all()
+    # A refused judge's measure has a mark.
+    marks = {JOINT_JUDGED: f" {FAILED_CONTROLS_MARK}"} if refused else {}
+    measures = {name: f"{title}{marks.get(name, '')}" for name, title in _EFFECT_MEASURES.items()}
+    effects = instruction_effects(with_joint(results), measures, seed)
     if effects:
         tables.append(effect_table(effects, "c3bench-instruction", "Effect of the instruction (Figure 6, in form)"))
     return tuple(tables)
@@ -212,13 +212,6 @@ _EFFECT_MEASURES: Final = {
     "passed": "Pass@1", "joint": "ICC IF", JOINT_JUDGED: "ICC IF, judge", SCALE_TESTED: "SCC extent and tests",
     "scale": "SCC IF",
 }  # fmt: skip
-
-
-def effect_measures(results: pl.DataFrame) -> dict[str, str]:
-    """Return titles of what an instruction changes, by column of :func:`with_joint`; a refused judge's has a mark."""
-    refused = "withheld" in results.columns and not results["withheld"].is_null().all()
-    mark = f" {FAILED_CONTROLS_MARK}" if refused else ""
-    return {name: f"{title}{mark if name == JOINT_JUDGED else ''}" for name, title in _EFFECT_MEASURES.items()}
 
 
 def with_joint(results: pl.DataFrame) -> pl.DataFrame:

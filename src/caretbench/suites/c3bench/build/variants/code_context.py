@@ -205,7 +205,8 @@ def read_variants(path: Path) -> WrittenVariants:
     """
     written = WrittenVariants([], [], [])
     seen: dict[str, str] = {}
-    for place, fields in _toml_contexts(path) if path.suffix == ".toml" else _json_contexts(path):
+    lines = ((f"{path}:{number}", row) for number, row in read_lines(path))
+    for place, fields in _toml_contexts(path) if path.suffix == ".toml" else lines:
         fault = _context_fault(fields, place, written, seen)
         if fault:
             written.faults.append(f"{place}: {fault}")
@@ -222,21 +223,17 @@ def _context_fault(fields: object, place: str, written: WrittenVariants, seen: d
         return f"the id {row.id!r} occurs in {seen[row.id]} already"
     variants = []
     for number, values in enumerate(row.implementations, 1):
-        implementation = _implementation(values, row.language)
-        if isinstance(implementation, str):
-            written.faults.append(f"{place}: implementation {number} of {row.id}: {implementation}")
+        variant = _variant(row, number, values, place)
+        if isinstance(variant, str):
+            written.faults.append(f"{place}: implementation {number} of {row.id}: {variant}")
         else:
-            variants.append(_variant(row.id, number, implementation, place))
+            variants.append(variant)
     if not variants:
         return f"{row.id}: no implementation is left"
     seen[row.id] = place
     written.contexts.append(_context(row, variants[0].text, place))
     written.variants.extend(variants)
     return ""
-
-
-def _json_contexts(path: Path) -> Iterator[tuple[str, object]]:
-    return ((f"{path}:{number}", row) for number, row in read_lines(path))
 
 
 def _toml_contexts(path: Path) -> Iterator[tuple[str, object]]:
@@ -246,20 +243,16 @@ def _toml_contexts(path: Path) -> Iterator[tuple[str, object]]:
     return ((f"{path}, context {number}", row) for number, row in enumerate(rows, 1))
 
 
-def _implementation(values: object, language: str) -> WrittenImplementation | str:
+def _variant(context: WrittenContext, number: int, values: object, place: str) -> Variant | str:
     """Return an implementation, or why it cannot be used."""
     try:
-        implementation = WrittenImplementation.model_validate(values)
+        one = WrittenImplementation.model_validate(values)
     except ValidationError as error:
         return describe_validation_error(error)
-    if (implementation.requires or implementation.forbids) and not has_features(language):
-        return f"no features for requires and forbids in {language}"
-    return implementation
-
-
-def _variant(context: str, number: int, one: WrittenImplementation, place: str) -> Variant:
+    if (one.requires or one.forbids) and not has_features(context.language):
+        return f"no features for requires and forbids in {context.language}"
     return Variant(
-        context=context,
+        context=context.id,
         name=f"hand-{number}",
         origin="hand",
         author=one.author,

@@ -7,9 +7,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cache
-from importlib import resources
-from string import Template
 from typing import Any, Final, NamedTuple, get_args
 
 from caretbench.build.build_models import BuildModels
@@ -25,23 +22,18 @@ from caretbench.suites.c3bench.build.variants.code_context import CodeContext, E
 from caretbench.suites.c3bench.build.variants.demands import demand_faults, demanded_rule, demands_of
 from caretbench.suites.c3bench.build.variants.model_roles import CHECKER_ROLE, checked_readings
 from caretbench.suites.c3bench.implementations.features import FeatureRule
-from caretbench.suites.c3bench.implementations.quality import agreement_fault, quality_reject
+from caretbench.suites.c3bench.implementations.quality import agreement_fault, packaged_template, quality_reject
 from caretbench.syntax.parser import PythonPositions, is_well_formed_text, python_module
 
-_PACKAGE = "caretbench.suites.c3bench.build.variants"
 _MARK: Final = "effect outside of the program: "
 # A status that Python (1, 2, 120), shells (126, 127) and signals (128 and more) do not end with.
 _STATUS: Final = 97
 
 
-@cache
-def _template() -> Template:
-    return Template(resources.files(_PACKAGE).joinpath("effects_harness.txt").read_text("utf-8"))
-
-
 def watched_program(source: str) -> str:
     """Return a Python program that runs another one and ends at its first effect outside of it."""
-    return _template().substitute(source=repr(source), mark=_MARK, status=_STATUS)
+    template = packaged_template(__package__, "effects_harness.txt")
+    return template.substitute(source=repr(source), mark=_MARK, status=_STATUS)
 
 
 def watched_effect(result: ExecutionResult) -> str:
@@ -103,23 +95,19 @@ def trial_faults(
             continue
         context = contexts[one.context]
         further += [_repeated(context, one.text, index, repeat) for repeat in range(1, REFERENCE_RUNS)]
-        if context.id in watched:
-            further.append(_watched_request(context, one.text, f"{index}/watched"))
         # Only functions can be called with other inputs; programs are decided by their tests.
         if context.function is not None and one.text != context.reference:
             further.append(context.comparison(one.text, f"{index}/agreement"))
-    for identity, result in sorted(results_of(executor, further).items(), key=_order):
-        index = int(identity.partition("/")[0])
+        if context.id in watched:
+            further.append(_watched_request(context, one.text, f"{index}/watched"))
+    results = results_of(executor, further)
+    for identity in (one.id for one in further):
+        index, result = int(identity.partition("/")[0]), results[identity]
         fault = _fault(result) or _access_fault(contexts[variants[index].context], variants[index].text, result, usual)
         # An effect outweighs a wrong result: it is what a person should look at.
         if fault is not None and (index not in faults or fault.verdict == "hostile"):
             faults[index] = fault
     return faults
-
-
-def _order(item: tuple[str, ExecutionResult]) -> tuple[int, str]:
-    index, _, name = item[0].partition("/")
-    return int(index), name
 
 
 def _request(context: CodeContext, text: str, identity: str, **changes: Any) -> ExecutionRequest:

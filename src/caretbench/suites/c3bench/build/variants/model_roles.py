@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import count
 from string import Template
 from typing import Final, NamedTuple, TypeVar, get_args
 
@@ -313,12 +314,8 @@ def _letters(context: CodeContext, variants: Sequence[Variant]) -> Mapping[str, 
     )
     # The order would help to guess: in small models the bias for a position is larger than the error of sampling.
     ordered = sorted(texts, key=lambda text: sha256_text(context.id, text))
-    return {_letter(number): text for number, text in enumerate(ordered)}
-
-
-def _letter(number: int) -> str:
-    high, low = divmod(number, len(string.ascii_uppercase))
-    return f"{string.ascii_uppercase[low]}{high or ''}"
+    rounds = (f"{letter}{number or ''}" for number in count() for letter in string.ascii_uppercase)
+    return dict(zip(rounds, ordered, strict=False))
 
 
 def _request(key: str, one: _Subject) -> StructuredRequest:
