@@ -34,7 +34,7 @@ def test_tfidf_is_the_cosine_of_its_formula() -> None:
 
 def test_likeness_of_patches() -> None:
     corpus = ChangeCorpus(TEXTS)
-    square = corpus.tfidf_similarities(np.arange(3), np.arange(3))
+    square = corpus.pairwise_scores(np.arange(3), np.arange(3))
     assert square[0, 1] == pytest.approx(corpus.tfidf(TEXTS[0])[1])
     assert np.diag(square) == pytest.approx([1, 1, 1])
     assert square[0, 2] == 0
@@ -74,4 +74,4 @@ def test_many_texts_at_a_time_score_as_each_alone() -> None:
     vectors, every = corpus.query_vectors(asked), np.arange(4)
     assert corpus.own_scores(vectors) == pytest.approx(np.diag(alone))
     left, right = np.repeat(every, 4), np.tile(every, 4)
-    assert corpus.pairwise_scores(vectors, every, every).ravel() == pytest.approx(alone[left, right])
+    assert corpus.pairwise_scores(every, every, vectors).ravel() == pytest.approx(alone[left, right])

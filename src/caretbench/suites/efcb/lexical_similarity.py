@@ -13,8 +13,9 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, reduce
 from itertools import combinations
+from operator import and_
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -140,15 +141,6 @@ def _bigrams(line: str) -> tuple[tuple[str, str], ...]:
     return tuple(zip(("\n", *tokens), (*tokens, "\r"), strict=True)) if tokens else ()
 
 
-def split_shared_lines(choices: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Return the lines that all choices share, and the other lines of each choice, without diff marks."""
-    counted = [Counter(code_lines(choice)) for choice in choices]
-    shared = counted[0].copy()
-    for other in counted[1:]:
-        shared &= other
-    return list(shared.elements()), [list((lines - shared).elements()) for lines in counted]
-
-
 class AttackQuestion(NamedTuple):
     """A choice problem as attacks see it, without labels and the correct choice."""
 
@@ -213,8 +205,9 @@ def text_attacks(problems: Iterable[AttackQuestion]) -> dict[str, Attack]:
 
 def _question_ngrams(problem: AttackQuestion) -> Sequence[float]:
     """Return the log probability of each choice by bigrams of the question's text and of the lines that all share."""
-    shared, apart = split_shared_lines(problem.choices)
-    pairs = Counter(pair for line in (*shared, *problem.query.split("\n")) for pair in _bigrams(line))
+    counted = [Counter(code_lines(choice)) for choice in problem.choices]
+    shared = reduce(and_, counted)
+    pairs = Counter(pair for line in (*shared.elements(), *problem.query.split("\n")) for pair in _bigrams(line))
     heads, words = Counter[str](), Counter[str]()
     for (before, word), number in pairs.items():
         heads[before] += number
@@ -230,7 +223,7 @@ def _question_ngrams(problem: AttackQuestion) -> Sequence[float]:
 
     # Only lines that differ are scored. In naive edits this alone finds .65 (two words exchanged) to .77 (three
     # exchanged names) of 150 questions of tailscale.
-    return [sum(map(log_likelihood, lines)) for lines in apart]
+    return [sum(map(log_likelihood, (lines - shared).elements())) for lines in counted]
 
 
 def floor_credits(problems: Iterable[Problem]) -> dict[str, dict[str, float]]:

@@ -253,7 +253,7 @@ def test_on_real_records_nothing_but_words_tells_the_answer(real: list[PullReque
             assert not any(breaks(one, other) for one, other in combinations(item.choices, 2))
         assert sum(map(by_elimination, of_tier)) * 4 == len(of_tier)
         central = sum(
-            int(ChangeCorpus(item.choices).tfidf_similarities(FOUR, FOUR).sum(axis=1).round(9).argmax() == item.correct)
+            int(ChangeCorpus(item.choices).pairwise_scores(FOUR, FOUR).sum(axis=1).round(9).argmax() == item.correct)
             for item in of_tier
         )
         assert central / len(of_tier) < 0.25 + 3 * (0.25 * 0.75 / len(of_tier)) ** 0.5

@@ -8,7 +8,7 @@ changes whose texts resemble each other's patches.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
@@ -47,7 +47,7 @@ from caretbench.suites.efcb.build.choices.sets_of_four import (
     SetRelations,
     build_sets_of_four,
 )
-from caretbench.suites.efcb.choices import CHOICE_COUNT, CHOICE_SET_LABEL
+from caretbench.suites.efcb.choices import CHOICE_SET_LABEL
 from caretbench.suites.efcb.lexical_similarity import PatchCorpus, Scores
 from caretbench.suites.efcb.problem_metadata import EasyTier, efcb_profile, main_language, seeded_random
 
@@ -64,23 +64,15 @@ _IMPOSSIBLE_COST: Final = np.inf
 class ChangeCorpus(PatchCorpus):
     """Patches of a repository's changes, compared with each other and with the changes' texts."""
 
-    def tfidf_similarities(self, left: Indices, right: Indices) -> Scores:
-        """Return TF-IDF cosines of some patches with others."""
-        return _row_products(self._vectors[left], self._vectors[right])
-
-    def pairwise_scores(self, queries: csr_array, left: Indices, right: Indices) -> Scores:
-        """Return the TF-IDF cosines of some patches with some texts (:meth:`query_vectors`)."""
-        return _row_products(queries[left], self._vectors[right])
+    def pairwise_scores(self, left: Indices, right: Indices, queries: csr_array | None = None) -> Scores:
+        """Return the TF-IDF cosines of some patches, or of some ``queries`` (:meth:`query_vectors`), with patches."""
+        texts = self._vectors if queries is None else queries
+        scores: Scores = (texts[left] @ self._vectors[right].T).toarray()
+        return scores
 
     def own_scores(self, queries: csr_array) -> Scores:
         """Return the TF-IDF cosine of each text with the patch of the same index."""
         return np.asarray(queries.multiply(self._vectors).sum(axis=1)).ravel()
-
-
-def _row_products(left: csr_array, right: csr_array) -> Scores:
-    """Return the product of each row with each other row."""
-    products: Scores = (left @ right.T).toarray()
-    return products
 
 
 class CandidatePool:
@@ -241,15 +233,15 @@ class _SetSearch:
         together = (self._pool.folders[left] @ self._pool.folders[right].T).toarray() > 0
         languages = self._pool.languages
         same = languages[left][:, None] == languages[right][None, :]
-        likeness = self._pool.corpus.tfidf_similarities(left, right)
+        likeness = self._pool.corpus.pairwise_scores(left, right)
         costs: Scores = 1 - likeness + _MISMATCH_COST * ~together + _MISMATCH_COST * ~same
         return costs
 
     def _adversarial_costs(self, left: Indices, right: Indices) -> Scores:
         """Return minus the sum of both texts' scores of the other's patch, relative to their own."""
         corpus = self._pool.corpus
-        forth = corpus.pairwise_scores(self._tfidf, left, right) / self._own[left][:, None]
-        back = corpus.pairwise_scores(self._tfidf, right, left).T / self._own[right][None, :]
+        forth = corpus.pairwise_scores(left, right, self._tfidf) / self._own[left][:, None]
+        back = corpus.pairwise_scores(right, left, self._tfidf).T / self._own[right][None, :]
         # Bounded, since a single rival with ten times the score would decide the whole set against three moderate ones.
         costs: Scores = -np.minimum(forth, 2.0) - np.minimum(back, 2.0)
         return costs
@@ -293,28 +285,20 @@ def easy_questions(
     by_repository = grouped((pull.repo, pull) for pull in ordered)
     pools = [CandidatePool(members, options.profile) for members in by_repository.values()]
     queries_by_change = {pull.key: change_queries(pull, options, templates) for pull in pulls}
-    drawn: dict[EasyTier, list[_DrawnQuestion]] = {}
+    drawn: dict[str, tuple[EasyTier, _DrawnQuestion]] = {}
     rejected: list[RejectedChange] = []
     for tier in options.rules.easy_tiers:
         # The release draws any three other changes of the repository, also parts of the same work.
         draw = _draw_in_sets if options.rules.balanced_choices else _draw_as_released
-        drawn[tier], refused = draw(pools, queries_by_change, tier, options)
-        rejected += refused
-    places = balanced_positions(
-        {_question_key(one, tier): f"{tier} {one.pool.repo}" for tier, all_ in drawn.items() for one in all_},
-        options.seed,
-        f"{TASK} positions",
-    )
-    items = [
-        _make_question(one, tier, places[_question_key(one, tier)], options)
-        for tier, all_ in drawn.items()
-        for one in all_
-    ]
-    return items, rejected
-
-
-def _question_key(one: _DrawnQuestion, tier: EasyTier) -> str:
-    return f"{tier} {one.pool.repo} {one.pool.pulls[one.correct].merge_sha}"
+        for pool in pools:
+            for one in draw(pool, queries_by_change, tier, options):
+                if isinstance(one, RejectedChange):
+                    rejected.append(one)
+                else:
+                    drawn[f"{tier} {pool.repo} {pool.pulls[one.correct].merge_sha}"] = (tier, one)
+    groups = {key: f"{tier} {one.pool.repo}" for key, (tier, one) in drawn.items()}
+    places = balanced_positions(groups, options.seed, f"{TASK} positions")
+    return [_make_question(one, tier, places[key], options) for key, (tier, one) in drawn.items()], rejected
 
 
 def _make_question(one: _DrawnQuestion, tier: EasyTier, place: int, options: EfcbOptions) -> ChoiceItem:
@@ -337,52 +321,34 @@ def _make_question(one: _DrawnQuestion, tier: EasyTier, place: int, options: Efc
     return ChoiceItem(pull, TASK, tier, choices, place, one.queries, labels, wrong_commits=commits)
 
 
+_QueriesByChange = Mapping[tuple[str, str], tuple[Query, ...]]
+
+
 def _draw_as_released(
-    pools: Sequence[CandidatePool],
-    queries_by_change: Mapping[tuple[str, str], tuple[Query, ...]],
-    tier: EasyTier,
-    options: EfcbOptions,
-) -> tuple[list[_DrawnQuestion], list[RejectedChange]]:
+    pool: CandidatePool, queries_by_change: _QueriesByChange, tier: EasyTier, options: EfcbOptions
+) -> Iterator[_DrawnQuestion | RejectedChange]:
     """Draw any three other changes of the repository."""
-    drawn: list[_DrawnQuestion] = []
-    rejected: list[RejectedChange] = []
-    for pool in pools:
-        for gold, pull in enumerate(pool.pulls):
-            wrong = pool.draw_three(
-                gold, seeded_random(options.seed, f"{TASK} {tier}", f"{pull.repo} {pull.merge_sha}")
-            )
-            if queries_by_change[pull.key] and len(wrong) == CHOICE_COUNT - 1:
-                drawn.append(_DrawnQuestion(pool, gold, queries_by_change[pull.key], wrong))
-            else:
-                reason = "too_few_candidates" if queries_by_change[pull.key] else "no_query"
-                rejected.append(RejectedChange.from_pull_request(pull, TASK, reason, tier))
-    return drawn, rejected
+    for gold, pull in enumerate(pool.pulls):
+        queries = queries_by_change[pull.key]
+        wrong = pool.draw_three(gold, seeded_random(options.seed, f"{TASK} {tier}", f"{pull.repo} {pull.merge_sha}"))
+        if queries and len(wrong) == WRONG_CHOICE_COUNT:
+            yield _DrawnQuestion(pool, gold, queries, wrong)
+        else:
+            reason = "too_few_candidates" if queries else "no_query"
+            yield RejectedChange.from_pull_request(pull, TASK, reason, tier)
 
 
 def _draw_in_sets(
-    pools: Sequence[CandidatePool],
-    queries_by_change: Mapping[tuple[str, str], tuple[Query, ...]],
-    tier: EasyTier,
-    options: EfcbOptions,
-) -> tuple[list[_DrawnQuestion], list[RejectedChange]]:
+    pool: CandidatePool, queries_by_change: _QueriesByChange, tier: EasyTier, options: EfcbOptions
+) -> Iterator[_DrawnQuestion | RejectedChange]:
     """Draw sets of four fair changes; each member is the correct choice of one question."""
-    drawn: list[_DrawnQuestion] = []
-    rejected: list[RejectedChange] = []
-    for pool in pools:
-        texts = [next((query.text for query in queries_by_change[pull.key]), "") for pull in pool.pulls]
-        sets, reasons = pool.build_sets(texts, tier, options)
-        for four in sets:
-            name = "+".join(sorted(pool.pulls[index].merge_sha for index in four))
-            group = f"{pool.repo} {tier} {sha256_text(name)[:_GROUP_DIGITS]}"
-            drawn += [
-                _DrawnQuestion(
-                    pool, index, queries_by_change[pool.pulls[index].key], tuple(sorted(set(four) - {index})), group
-                )
-                for index in sorted(four)
-            ]
-        rejected += [
-            RejectedChange.from_pull_request(pull, TASK, reason, tier)
-            for pull, reason in zip(pool.pulls, reasons, strict=True)
-            if reason
-        ]
-    return drawn, rejected
+    queries = [queries_by_change[pull.key] for pull in pool.pulls]
+    sets, reasons = pool.build_sets([own[0].text if own else "" for own in queries], tier, options)
+    for four in sets:
+        name = "+".join(sorted(pool.pulls[index].merge_sha for index in four))
+        group = f"{pool.repo} {tier} {sha256_text(name)[:_GROUP_DIGITS]}"
+        for index in sorted(four):
+            yield _DrawnQuestion(pool, index, queries[index], tuple(sorted(set(four) - {index})), group)
+    for pull, reason in zip(pool.pulls, reasons, strict=True):
+        if reason:
+            yield RejectedChange.from_pull_request(pull, TASK, reason, tier)

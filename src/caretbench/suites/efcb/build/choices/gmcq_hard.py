@@ -40,7 +40,7 @@ from caretbench.suites.efcb.build.choices.choice_problems import (
     insert_choice,
 )
 from caretbench.suites.efcb.build.edits.editable_patch import EditablePatch
-from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, PatchEdit, no_file_reader
+from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, PatchEdit
 from caretbench.suites.efcb.choices import CHOICE_SET_LABEL, LETTERS, parse_strictly, remove_reasoning
 from caretbench.suites.efcb.lexical_similarity import tokenize
 from caretbench.suites.efcb.problem_metadata import FOUR_TEXTS_TIER, RenderedPatch, seeded_random
@@ -126,7 +126,10 @@ class TextSource(NamedTuple):
 
     def describe(self, sets: Sequence[VersionSet], seed: int) -> dict[str, SetTexts | NoTextReason]:
         """Return the texts of each set, or the reason for which it has none."""
-        written = {one.name: self._people_texts(one) for one in sets if one.name in self.people}
+        written = {
+            name: SetTexts(tuple(row.text.strip() for row in sorted(rows, key=lambda row: row.choice)), "people")
+            for name, rows in self.people.items()
+        }
         if WRITER_ROLE in self.models.roles:
             written |= self._model_texts([one for one in sets if one.name not in written])
         described: dict[str, SetTexts | NoTextReason] = {}
@@ -144,10 +147,6 @@ class TextSource(NamedTuple):
             described[one.name] = "unchecked" if picks is None else texts if picks == list(LETTERS) else "not_picked"
         return described
 
-    def _people_texts(self, one: VersionSet) -> SetTexts:
-        rows = sorted(self.people[one.name], key=lambda row: row.choice)
-        return SetTexts(tuple(row.text.strip() for row in rows), "people")
-
     def _model_texts(self, sets: Sequence[VersionSet]) -> dict[str, SetTexts]:
         requests = [
             BuildRequest(f"{one.name}/{letter}", _writer_prompt(one, version), about=f"text of version {letter}")
@@ -155,10 +154,8 @@ class TextSource(NamedTuple):
             for version, letter in enumerate(LETTERS)
         ]
         answers = self.models.ask(WRITER_ROLE, requests)
-        return {
-            one.name: SetTexts(tuple(_plain(answers[f"{one.name}/{letter}"]) for letter in LETTERS), "model")
-            for one in sets
-        }
+        plain = {key: " ".join((remove_reasoning(answer) or "").split()) for key, answer in answers.items()}
+        return {one.name: SetTexts(tuple(plain[f"{one.name}/{letter}"] for letter in LETTERS), "model") for one in sets}
 
     def _picks(self, sets: Mapping[VersionSet, SetTexts], seed: int) -> dict[str, list[str | None]]:
         """Return what was picked from the texts of each set, by the checker if there is one, else by people."""
@@ -205,10 +202,6 @@ def _writer_prompt(one: VersionSet, version: int) -> str:
     )
 
 
-def _plain(answer: str) -> str:
-    return " ".join((remove_reasoning(answer) or "").split())
-
-
 def _fault(one: VersionSet, texts: Sequence[str]) -> NoTextReason | None:
     """Return the reason for which texts cannot be used, without asking anybody."""
     if not all(text and len(text.split()) <= MAX_WORDS for text in texts):
@@ -222,13 +215,11 @@ def _fault(one: VersionSet, texts: Sequence[str]) -> NoTextReason | None:
 
 def _quotes(text: str, line: str) -> bool:
     """Return whether a text has a longer run of tokens from a line of code than an English sentence has by chance."""
-    size = MAX_QUOTED + 1
-    return not set(_runs(tokenize(text), size)).isdisjoint(_runs(tokenize(line[1:]), size))
-
-
-def _runs(tokens: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
-    for start in range(len(tokens) - size + 1):
-        yield tuple(tokens[start : start + size])
+    said, written = (
+        {tuple(tokens[start : start + MAX_QUOTED + 1]) for start in range(len(tokens) - MAX_QUOTED)}
+        for tokens in (tokenize(text), tokenize(line[1:]))
+    )
+    return not said.isdisjoint(written)
 
 
 MAX_EDITS: Final = 24
@@ -361,7 +352,7 @@ def hard_questions(
     options: EfcbOptions,
     templates: Mapping[str, frozenset[str]] | None = None,
     *,
-    readers: FileReaders = no_file_reader,
+    readers: FileReaders = lambda _pull: None,
     texts: TextSource | None = None,
     examined: Callable[[], None] = lambda: None,
 ) -> tuple[list[ChoiceItem], list[RejectedChange]]:

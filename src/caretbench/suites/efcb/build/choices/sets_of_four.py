@@ -8,7 +8,6 @@ is above chance.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
 from itertools import combinations
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caretbench.build.sources.pull_request import PullRequest
+from caretbench.grouping import grouped
 from caretbench.suites.efcb.build.choices.choice_problems import WRONG_CHOICE_COUNT
 from caretbench.suites.efcb.lexical_similarity import split_words
 from caretbench.suites.efcb.problem_metadata import RenderedPatch
@@ -61,7 +61,8 @@ class PairFairness:
         self._lines = np.array([patch.lines for patch in rendered], dtype=np.float64)
         self._characters = np.array([patch.characters for patch in rendered], dtype=np.float64)
         self._files = np.array([1 + len(patch.files) for patch in rendered], dtype=np.float64)
-        self._hunks = np.array([1 + _hunks(patch) for patch in rendered], dtype=np.float64)
+        hunks = (sum(f"\n{file.hunks}".count("\n@@") for file in patch.files) for patch in rendered)
+        self._hunks = np.array([1 + count for count in hunks], dtype=np.float64)
         self._added = np.array([_added_share(patch) for patch in rendered])
         self._related_to = _find_related(rendered, references)
 
@@ -92,10 +93,6 @@ class PairFairness:
 def _within_ratio(values: npt.NDArray[np.float64], left: Indices, right: Indices, max_ratio: float) -> Mask:
     one, other = values[left], values[right]
     return (one <= max_ratio * other) & (other <= max_ratio * one)
-
-
-def _hunks(patch: RenderedPatch) -> int:
-    return sum(f"\n{file.hunks}".count("\n@@") for file in patch.files)
 
 
 def _added_share(patch: RenderedPatch) -> float:
@@ -134,11 +131,7 @@ def _find_related(shown: Sequence[RenderedPatch], links: Sequence[ChangeReferenc
 
 def _positions_by_value(values: Iterable[Iterable[Hashable]]) -> dict[Hashable, list[int]]:
     """Return the indices at which each value occurs."""
-    positions: dict[Hashable, list[int]] = defaultdict(list)
-    for index, entries in enumerate(values):
-        for entry in entries:
-            positions[entry].append(index)
-    return positions
+    return grouped((entry, index) for index, entries in enumerate(values) for entry in entries)
 
 
 Costs = npt.NDArray[np.float64]

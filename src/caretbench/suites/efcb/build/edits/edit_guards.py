@@ -70,11 +70,6 @@ def is_message_call(receiver: str, name: str) -> bool:
     return name in table.messages or (name in table.reported and bool(re.fullmatch(table.reporters, receiver)))
 
 
-def is_test_title_call(name: str) -> bool:
-    """Return whether a call's first argument is the title of a test."""
-    return name in _table().log.titles
-
-
 def is_framework_function(name: str) -> bool:
     """Return whether a function belongs to a language or a test framework."""
     return name in _table().frame["names"]
@@ -150,7 +145,8 @@ def _is_text_argument(call: tree_sitter.Node, child: tree_sitter.Node, node: tre
     receiver = re.split(r"\.\w+$", text(whole).partition("(")[0])[0]
     if is_log_call(receiver, name) or is_message_call(receiver, name) or name.endswith(("Error", "Exception")):
         return True
-    return is_test_title_call(name) and bool(child.named_children) and _contains(child.named_children[0], node)
+    is_test = name in _table().log.titles  # its first argument is the title
+    return is_test and bool(child.named_children) and _contains(child.named_children[0], node)
 
 
 def is_compile_time(node: tree_sitter.Node) -> bool:

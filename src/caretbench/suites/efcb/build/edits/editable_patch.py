@@ -10,6 +10,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import filterfalse, islice, zip_longest
 from typing import Final
 
 from caretbench.grouping import grouped
@@ -69,25 +70,11 @@ class EditablePatch:
         kinds = grouped((edit.kind, edit) for edit in dict.fromkeys(self._possible_edits(generator)))
         for members in kinds.values():
             generator.shuffle(members)
-        edits: list[PatchEdit] = []
-        names = sorted(kinds)
-        while names and len(edits) < limit:
-            # One of each kind in turn: a patch has far more pairs of names than operators, and most questions would be
-            # about names.
-            for name in tuple(names):
-                drawn = self._next_valid(kinds[name])
-                if drawn is None:
-                    names.remove(name)
-                elif len(edits) < limit:
-                    edits.append(drawn)
-        return edits
-
-    def _next_valid(self, members: list[PatchEdit]) -> PatchEdit | None:
-        """Return the next edit that no guard refuses, or None."""
-        while members:
-            if not self.is_refused(edit := members.pop()):
-                return edit
-        return None
+        # One of each kind in turn: a patch has far more pairs of names than operators, and most questions would be
+        # about names.
+        valid = (filterfalse(self.is_refused, reversed(kinds[name])) for name in sorted(kinds))
+        in_turns = (edit for turn in zip_longest(*valid) for edit in turn if edit is not None)
+        return list(islice(in_turns, limit))
 
     def _possible_edits(self, generator: random.Random) -> Iterator[PatchEdit]:
         # Names and operators of a tree with errors are guesses: an edit of them may be no change of the program at all.
@@ -107,15 +94,20 @@ class EditablePatch:
             and any(edit.replacements[0].line in hunk.lines for hunk in unit.part.hunks)
         )
         before, after = self.changed_lines(edit)
-        if edit.kind.startswith(("swap-", "arguments")) and (
-            # Two names that occur once each, exchanged, are the same program under other names: both choices would be
-            # right.
-            self._renames(unit, edit)
-            or sorted(map(collapse_whitespace, before)) == sorted(map(collapse_whitespace, after))
-            or _swaps_unordered_parts(unit, edit)
-        ):
-            return True
         hunk = unit.part.hunks[unit.hunk_number(Occurrence(*edit.replacements[0]))]
+        if edit.kind.startswith(("swap-", "arguments")):
+            lines = frozenset(hunk.lines)
+            here = Counter(one.name for position, one in unit.names_by_position.items() if position[1] in lines)
+            if (
+                # Two names that occur once each, exchanged, are the same program under other names: both choices would
+                # be right.
+                all(here[one.text] == 1 for one in edit.replacements)
+                or sorted(map(collapse_whitespace, before)) == sorted(map(collapse_whitespace, after))
+                or _swaps_unordered_parts(unit, edit)
+            ):
+                return True
+        edited, file = self._edited_lines([edit]), unit.part.file
+        new_side = (edited.get((file, number), self._lines[file][number])[1:] for number in hunk.lines)
         return (
             # Compared with the line before the edit: `x == x` may have been there, as a test for NaN.
             _count_repeated_neighbours(after) != _count_repeated_neighbours(before)
@@ -123,7 +115,7 @@ class EditablePatch:
             or any(self._is_idle(unit, edit, replacement) for replacement in edit.replacements)
             # The edit undoes the change, and the removed line that is shown would say so.
             or not hunk.removed.isdisjoint(map(collapse_whitespace, after))
-            or self._new_side(unit, hunk.lines, edit) == hunk.old_text
+            or collapse_whitespace("\n".join(new_side)) == hunk.old_text
             or self.adds_syntax_errors([edit])
         )
 
@@ -171,20 +163,6 @@ class EditablePatch:
             for applied_edits in (ours, theirs)
         )
         return is_reordering(first, second)
-
-    def _renames(self, unit: ParsedPart, edit: PatchEdit) -> bool:
-        """Return whether each of two exchanged names occurs only once in the hunk."""
-        hunk = unit.part.hunks[unit.hunk_number(Occurrence(*edit.replacements[0]))]
-        lines = frozenset(hunk.lines)
-        here = Counter(one.name for position, one in unit.names_by_position.items() if position[1] in lines)
-        return all(here[one.text] == 1 for one in edit.replacements)
-
-    def _new_side(self, unit: ParsedPart, numbers: Sequence[int], edit: PatchEdit) -> str:
-        edited = self._edited_lines([edit])
-        file = unit.part.file
-        return collapse_whitespace(
-            "\n".join(edited.get((file, number), self._lines[file][number])[1:] for number in numbers)
-        )
 
     def apply(self, edits: Iterable[PatchEdit]) -> RenderedPatch:
         """Return the patch with all these edits, which do not overlap."""
@@ -264,23 +242,18 @@ class EditablePatch:
         # A value has the same meaning in the whole patch, a name in its hunk.
         groups = [
             [(ours.get(position, value), theirs.get(position, value)) for position, value in literals.items()],
-            *self._named_pairs(ours, theirs),
-        ]
-        pairs = {pair for group in groups if any(left != right for left, right in group) for pair in group}
-        return len({left for left, _ in pairs}) == len({right for _, right in pairs}) == len(pairs)
-
-    def _named_pairs(
-        self, ours: Mapping[_Position, str], theirs: Mapping[_Position, str]
-    ) -> Iterator[list[tuple[str, str]]]:
-        """Yield the names of each hunk in both versions."""
-        for unit in self._units:
-            for hunk in unit.part.hunks:
-                lines = frozenset(hunk.lines)
-                yield [
+            *(
+                [
                     (ours.get(position, name.name), theirs.get(position, name.name))
                     for position, name in unit.names_by_position.items()
                     if position[1] in lines
                 ]
+                for unit in self._units
+                for lines in (frozenset(hunk.lines) for hunk in unit.part.hunks)
+            ),
+        ]
+        pairs = {pair for group in groups if any(left != right for left, right in group) for pair in group}
+        return len({left for left, _ in pairs}) == len({right for _, right in pairs}) == len(pairs)
 
 
 def _replaced_texts(edits: Iterable[PatchEdit]) -> Mapping[_Position, str]:

@@ -24,7 +24,7 @@ from caretbench.suites.efcb.build.edits.edit_guards import (
     is_symmetric_pair,
     is_text_for_people,
 )
-from caretbench.suites.efcb.build.edits.name_uses import ParsedPart, PatchNameUse
+from caretbench.suites.efcb.build.edits.name_uses import LITERAL_KINDS, ParsedPart, PatchNameUse
 from caretbench.suites.efcb.build.edits.patch_parts import Occurrence, PatchEdit, Replacement, swap_edit
 from caretbench.syntax.parser import upwards
 from caretbench.syntax.uses.declarations import Declaration
@@ -151,7 +151,11 @@ def _has_shared_uses(unit: ParsedPart, one: PatchNameUse, entity: Hashable) -> b
         return True
     if unit.static:
         return False
-    shared = {where for where in seen & unit.entity_contexts.get(one.entity, set()) if _implies_kind(where)}
+    shared = {
+        where for where in seen & unit.entity_contexts.get(one.entity, set())
+        # All entities in another context have one kind, beyond being tested for truth.
+        if not where.startswith(("cond", "stmt", "cmp=:null", "other", "init of"))
+    }  # fmt: skip
     # If a member is accessed, both must be known to share members.
     if one.use.expression_context.startswith("object:"):
         shared = {where for where in shared if where.startswith("object:")}
@@ -179,11 +183,6 @@ def _is_enum_member(unit: ParsedPart, one: PatchNameUse) -> bool:
     receiver = str(one.entity[1])  # type: ignore[index]
     constant = one.name.isupper() if unit.part.grammar == "java" else True
     return constant and receiver.startswith("name:") and (receiver[5:6].isupper() or receiver.endswith("_t"))
-
-
-def _implies_kind(context: str) -> bool:
-    """Return whether all entities in a context have one kind, beyond being tested for truth."""
-    return not context.startswith(("cond", "stmt", "cmp=:null", "other", "init of"))
 
 
 def _have_same_kinds(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -252,7 +251,6 @@ def pair_at(index: int) -> tuple[int, int]:
 
 MIN_OCCURRENCES: Final = 2
 """Minimum number of occurrences of a replaced literal in added lines, so that the patch shows its use."""
-_KINDS: Final = frozenset({"int", "number", "float", "string", "char", "symbol"})
 _SKIPPED: Final = re.compile(
     "import|export_statement|decorator|annotation|attribute|directive|preproc|package|literal_type|extern"
 )
@@ -262,7 +260,7 @@ _MAX_LITERAL_PAIRS: Final = 4_000
 
 
 class AddedLiteral(NamedTuple):
-    """A literal in an added line, with its form and context."""
+    """A literal in an added line, with its form, and the context that exchangeable ones share."""
 
     node: tree_sitter.Node
     occurrence: Occurrence
@@ -271,12 +269,11 @@ class AddedLiteral(NamedTuple):
     hunk: int
 
 
-def added_literals(unit: ParsedPart) -> list[AddedLiteral]:
-    """Return the literals of the added lines that affect the program."""
-    literals = []
+def added_literals(unit: ParsedPart) -> Iterator[AddedLiteral]:
+    """Yield the literals of the added lines that affect the program."""
     for node in unit.added_nodes():
         kind = kind_of_value(node)
-        if kind not in _KINDS or node.type.startswith("unary") or "prefix" in node.type:
+        if kind not in LITERAL_KINDS or node.type.startswith("unary") or "prefix" in node.type:
             continue
         position = unit.occurrence_at(node.start_byte, node.end_byte)
         if (
@@ -287,21 +284,17 @@ def added_literals(unit: ParsedPart) -> list[AddedLiteral]:
             or _is_not_value(node)
         ):
             continue
-        literals.append(
-            AddedLiteral(
-                node, position, _literal_form(kind, position.text), expression_context(node), unit.hunk_number(position)
-            )
-        )
-    return literals
+        form, context = _literal_form(kind, position.text), expression_context(node)
+        # The detail matters for texts alone.
+        context = context if form.startswith(("string", "symbol")) else re.sub(r":.*", "", context)
+        yield AddedLiteral(node, position, form, context, unit.hunk_number(position))
 
 
 def literal_edits(units: list[ParsedPart], generator: random.Random) -> Iterator[PatchEdit]:
     """Yield exchanges and replacements among literals of the same form and context."""
     known = [(unit, literal) for unit in units for literal in added_literals(unit)]
     occurring = Counter(literal.occurrence.text for _, literal in known)
-    groups = grouped(
-        ((unit.part.grammar, literal.kind, _exchange_context(literal)), (unit, literal)) for unit, literal in known
-    )
+    groups = grouped(((unit.part.grammar, literal.kind, literal.context), (unit, literal)) for unit, literal in known)
     for members in groups.values():
         values = sorted({literal.occurrence.text for _, literal in members})
         for _, literal in members:
@@ -324,11 +317,6 @@ def _literal_swaps(
         if not (once or is_symmetric_pair(one.node, other.node, unit.part.grammar)):
             kind = "arguments" if is_argument_pair(one.node, other.node) else "swap-constant"
             yield swap_edit(kind, one.occurrence, other.occurrence)
-
-
-def _exchange_context(one: AddedLiteral) -> str:
-    """Return the context that exchangeable literals share; for numbers without detail."""
-    return one.context if one.kind.startswith(("string", "symbol")) else re.sub(r":.*", "", one.context)
 
 
 def _literal_form(kind: str, written: str) -> str:

@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, filterfalse
 from typing import Final, NamedTuple
 
 import tree_sitter
@@ -15,7 +15,7 @@ import tree_sitter
 from caretbench.grouping import grouped
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.suites.efcb.build.edits.patch_parts import OUTSIDE_PATCH, Occurrence, PatchPart, Replacement
-from caretbench.syntax.parser import encode, parse, upwards
+from caretbench.syntax.parser import encode, parse, upwards, walk
 from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
 from caretbench.syntax.uses.expression_contexts import (
@@ -30,6 +30,7 @@ from caretbench.syntax.uses.identifiers import Identifier, Identifiers, identifi
 
 STATIC_LANGUAGES: Final = frozenset({"java", "csharp", "go", "typescript", "tsx", "cpp", "rust"})
 """Statically typed languages."""
+LITERAL_KINDS: Final = frozenset({"int", "number", "float", "string", "char", "symbol"})
 # Languages in which a field is used without `this`; in the others a bare name is a variable.
 _BARE_FIELDS: Final = frozenset({"java", "csharp", "cpp"})
 _SELF: Final = frozenset({"this", "self", "cls", "Self"})
@@ -127,24 +128,15 @@ class ParsedPart:
     @cached_property
     def names_by_position(self) -> Mapping[tuple[int, int, int, int], Identifier]:
         """Names of the patch by position."""
-        names = {}
-        for name in self.identifiers.names:
-            if self.part.lines[name.row] != OUTSIDE_PATCH:
-                position = self.occurrence_at(name.start, name.end)
-                if position is not None:
-                    names[position[:4]] = name
-        return names
+        names = (one for one in self.identifiers.names if self.part.lines[one.row] != OUTSIDE_PATCH)
+        return {place[:4]: one for one in names if (place := self.occurrence_at(one.start, one.end)) is not None}
 
     @cached_property
     def literals_by_position(self) -> Mapping[tuple[int, int, int, int], str]:
         """Strings and numbers of the patch by position."""
-        literals = {}
-        for node in self.added_nodes():
-            if kind_of_value(node) in ("int", "number", "float", "string", "char", "symbol"):
-                position = self.occurrence_at(node.start_byte, node.end_byte)
-                if position is not None:
-                    literals[position[:4]] = position.text
-        return literals
+        literals = (node for node in self.added_nodes() if kind_of_value(node) in LITERAL_KINDS)
+        places = (self.occurrence_at(node.start_byte, node.end_byte) for node in literals)
+        return {place[:4]: place.text for place in places if place is not None}
 
     def function_text(self, line: int) -> str:
         """Return the outermost function around a line of the patch; else the whole text."""
@@ -317,20 +309,16 @@ class ParsedPart:
         return kind or f"text:{_bare(text(node))[:80]}"
 
     def added_nodes(self) -> Iterator[tree_sitter.Node]:
-        """Yield the nodes that overlap added lines, outer ones first."""
+        """Return the nodes that overlap added lines, outer ones first."""
         added = set(self.part.added_rows)
-        if not added:
-            return
         counts = [0, *accumulate(row in added for row in range(len(self.part.lines)))]
-        waiting = [self.root]
-        while waiting:
-            node = waiting.pop()
-            first, last = node.start_point.row, min(node.end_point.row, len(self.part.lines) - 1)
+
+        def is_apart(node: tree_sitter.Node) -> bool:
             # Sums over the rows tell at once that a node has no added line; a file of 10,000 lines has a hunk of ten.
-            if counts[last + 1] - counts[first] == 0:
-                continue
-            yield node
-            waiting.extend(reversed(node.children))
+            last = min(node.end_point.row, len(self.part.lines) - 1)
+            return counts[last + 1] == counts[node.start_point.row]
+
+        return filterfalse(is_apart, walk(self.root, closed=is_apart))
 
 
 def _receiver_of(node: tree_sitter.Node, use: ExpressionUse) -> tree_sitter.Node | None:

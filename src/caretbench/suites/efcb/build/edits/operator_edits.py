@@ -77,19 +77,14 @@ def _negated(unit: ParsedPart, node: tree_sitter.Node) -> _EditParts:
     return "condition", node.start_byte, node.start_byte, "not " if unit.part.grammar == "python" else "!"
 
 
-def _has_two_sides(node: tree_sitter.Node) -> bool:
-    sides = node.named_children
-    if node.parent is not None and node.parent.type in node_kinds().constant_patterns:
-        return False  # "a is null || b", which the grammar reads as "a is (null || b)"
-    return len(sides) == 2 and text(sides[0]) != text(sides[1])
-
-
 # Long: one case for each group of operators.
 def _operators(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
     sign = operator_of(node)
     token = next((child for child in node.children if child.type == sign), None)
     sides = node.named_children
-    if token is None or not _has_two_sides(node):
+    # "a is null || b", which the grammar reads as "a is (null || b)".
+    is_pattern = node.parent is not None and node.parent.type in node_kinds().constant_patterns
+    if token is None or is_pattern or len(sides) != 2 or text(sides[0]) == text(sides[1]):
         return
     written, texts = text(node), set(map(text, sides))
     if sign in _BOUNDARIES:

@@ -146,10 +146,6 @@ FileReaders = Callable[[PullRequest], FileReader | None]
 """Function that returns the file reader of a change; None without a source tree."""
 
 
-def no_file_reader(_pull: PullRequest) -> None:
-    """Return None: no source tree is available."""
-
-
 # Possible code before a hunk, by grammar: start of a type, start of a function.
 _AROUND: Final = {
     "java": ("class A {", "void a() {"),
