@@ -7,7 +7,7 @@ smallest word distance to the others), ``lexical`` (highest TF-IDF with the text
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from caretbench.problem import Problem, Question
@@ -37,10 +37,6 @@ def _choice_baseline(write: Callable[[Problem, Question], str]) -> BaselineFunct
     return writer
 
 
-def _random(problem: Problem, shown: Question) -> str:
-    return seeded_random(_SEED, "random baseline", problem.id).choice(LETTERS[: len(shown.choices)])
-
-
 def _best_choice(attack: Attack) -> Callable[[Problem, Question], str]:
     """Return a function that gives the letter of the choice with the highest score."""
 
@@ -54,20 +50,13 @@ def _best_choice(attack: Attack) -> Callable[[Problem, Question], str]:
     return write
 
 
-def _lexical(problem: AttackQuestion) -> Sequence[float]:
-    return [float(number) for number in PatchCorpus(problem.choices).tfidf(problem.query)]
-
-
 def _copy(problem: Problem) -> str | None:
     if not isinstance(problem.shown, Question) or problem.shown.choices:
         return None
     if problem.labels.get("task") == EfcbTask.MASKED:
         return copy_previous_lines(read_masked_patch(problem))
-    return _copied_description(shown_patch(problem))
-
-
-def _copied_description(patch: str) -> str:
-    """Return a title (first added comment, else the paths) and a body (paths and added comments)."""
+    # A title (first added comment, else the paths) and a body (paths and added comments).
+    patch = shown_patch(problem)
     paths, said = file_titles(patch), _added_comments(patch)
     title = said[0] if said else ", ".join(paths)
     return "\n".join((f"Title: {title}", "", f"Body: {', '.join(paths)}", "", *said[1 : 1 + _COMMENTS])).rstrip()
@@ -81,28 +70,24 @@ def _added_comments(patch: str) -> list[str]:
     for line in patch.split("\n"):
         if line in titles:
             path = line.rpartition(" => ")[2]
-        marks = _comment_marks(path)
+        grammar = grammar_of(path)
+        known = comment_marks(grammar) if grammar else None
+        marks = tuple(filter(None, (known.line, *known.block[:1]))) if known else ()
         text = line[1:].strip()
         if line.startswith("+") and marks and text.startswith(marks) and any(map(str.isalnum, text)):
             comments.append(text.lstrip("/*#!- ").removesuffix("*/").strip())
     return [comment for comment in comments if comment]
 
 
-def _comment_marks(path: str) -> tuple[str, ...]:
-    name = grammar_of(path)
-    if name is None:
-        return ()
-    marks = comment_marks(name)
-    return tuple(mark for mark in (marks.line, *marks.block[:1]) if mark)
-
-
 BASELINES: Final[Mapping[str, BaselineFunction]] = {
     "reference": lambda problem: problem.reference,
     "empty": lambda _: "",
-    "random": _choice_baseline(_random),
+    "random": _choice_baseline(
+        lambda problem, shown: seeded_random(_SEED, "random baseline", problem.id).choice(LETTERS[: len(shown.choices)])
+    ),
     "always-a": _choice_baseline(lambda _problem, _shown: LETTERS[0]),
     **{name: _choice_baseline(_best_choice(attack)) for name, attack in SHAPE_SCORES.items()},
-    "lexical": _choice_baseline(_best_choice(_lexical)),
+    "lexical": _choice_baseline(_best_choice(lambda asked: PatchCorpus(asked.choices).tfidf(asked.query).tolist())),
     "copy": _copy,
 }
 """Baselines by name; they return None for kinds of problems that they do not answer."""

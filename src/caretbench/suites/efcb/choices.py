@@ -11,20 +11,13 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, NamedTuple
 
-from caretbench.problem import Problem, Profile, Question
-from caretbench.suites.efcb.problem_metadata import efcb_profile
+from caretbench.problem import Problem, Question
 
 LETTERS: Final = "ABCD"
 CHOICE_COUNT: Final = len(LETTERS)
 
 
 INSTRUCTION: Final = "Which of these patches makes the change that the following text describes?\n\n"
-
-
-def blind_request(text: str) -> str:
-    """Return the request of a question without the text that follows it."""
-    # Every request is one paragraph, and says so of the text below it.
-    return text.partition("\n\n")[0].replace("the following text describes", "a text, which is not shown, describes")
 
 
 CHOICE_SET_LABEL: Final = "choice_set"
@@ -139,8 +132,3 @@ def parse_as_released(text: str | None) -> ChoiceAnswer:
     # The release is scored by the basic match of OpenAI's evals: the answer starts with the letter.
     place = LETTERS.find(text[0])
     return ChoiceAnswer(place) if place >= 0 else ChoiceAnswer(None, "no_letter")
-
-
-def parse_choice(text: str | None, profile: Profile) -> ChoiceAnswer:
-    """Return the choice of an answer, parsed as the profile requires."""
-    return parse_strictly(text) if efcb_profile(profile).strict_parsing else parse_as_released(text)

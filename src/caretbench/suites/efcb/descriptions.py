@@ -172,14 +172,10 @@ def _identifiers(text: str) -> Iterable[str]:
         yield from (match.group() for match in _DOTTED.finditer(span[1]) if len(match.group()) > 1)
     for match in _DOTTED.finditer(_CODE.sub(" ", text)):
         name = match.group()
+        is_acronym = name[:-1].isupper() and name.endswith("s")  # `APIs`, `IDs`
         # GitHub and PostgreSQL look like identifiers, and a description may name them although the patch does not.
-        if _CODE_LIKE.search(name) and name.lower().removesuffix("s") not in _BRANDS and not _is_acronym(name):
+        if _CODE_LIKE.search(name) and name.lower().removesuffix("s") not in _BRANDS and not is_acronym:
             yield name
-
-
-def _is_acronym(name: str) -> bool:
-    """Return whether a name is an acronym in the plural: ``APIs``, ``IDs``."""
-    return name[:-1].isupper() and name.endswith("s")
 
 
 class MentionSources:
@@ -266,17 +262,13 @@ def reverse_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
         "title_chrf": chrf(answer.title, reference.title),
         "answered": float(bool(answer.text)),
     }
-    return values | _content(answer.text, reference.text, patch)
-
-
-def _content(answer: str, reference: str, patch: str) -> dict[str, float]:
     # Of the content words of released descriptions 81.6 % are not in the patch, so recall alone would say little about
     # models.
-    said, wanted, there = (frozenset(content_words(text)) for text in (answer, reference, patch))
+    said, wanted, there = (frozenset(content_words(one)) for one in (answer.text, reference.text, patch))
     if not wanted:
-        return {}
+        return values
     recall, ceiling = len(said & wanted) / len(wanted), len(wanted & there) / len(wanted)
-    values = {"content_recall": recall, "recall_ceiling": ceiling}
+    values |= {"content_recall": recall, "recall_ceiling": ceiling}
     if ceiling:
         values["normalised_recall"] = min(1.0, recall / ceiling)
         values["patch_word_f1"] = bag_overlap(said & there, wanted & there).f1

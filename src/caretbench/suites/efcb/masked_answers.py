@@ -214,16 +214,11 @@ WHOLE_PATCH_TIER: Final = PROFILES[0]
 """Tier in which the whole patch is requested, as released."""
 
 
-_REQUEST_WHOLE_PATCH: Final = (
-    "A patch makes the change that the following text describes. Some of its lines are hidden; a line {mark} stands for"
-    " each. Write the whole patch, with the right lines in the place of the hidden ones and all others as they are."
-    " Answer with the patch alone.\n\n"
+WHOLE_PATCH_REQUEST: Final = (
+    f"A patch makes the change that the following text describes. Some of its lines are hidden; a line "
+    f"{MASK_PLACEHOLDER} stands for each. Write the whole patch, with the right lines in the place of the hidden ones "
+    "and all others as they are. Answer with the patch alone.\n\n"
 )
-
-
-def whole_patch_request() -> str:
-    """Return the text that asks for the whole patch."""
-    return _REQUEST_WHOLE_PATCH.format(mark=MASK_PLACEHOLDER)
 
 
 MAIN_MEASURE: Final = "edit_similarity"

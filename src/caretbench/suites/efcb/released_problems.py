@@ -38,8 +38,8 @@ from caretbench.suites.efcb.masked_answers import (
     CRITERION_NAME,
     MASK_PLACEHOLDER,
     PATCH_FILE,
+    WHOLE_PATCH_REQUEST,
     WHOLE_PATCH_TIER,
-    whole_patch_request,
 )
 from caretbench.suites.efcb.problem_metadata import (
     FILE_SEPARATOR,
@@ -54,9 +54,6 @@ from caretbench.suites.efcb.problem_metadata import (
 MAX_STANDARD_ERRORS: Final = 3.0
 
 
-LeakKind = Literal["limit", "floor"]
-
-
 class Leak(Row):
     """The accuracy of one attack in one tier of one task; an exceeded ``limit`` fails the build.
 
@@ -68,7 +65,7 @@ class Leak(Row):
     tier: str = ""
     query: str = ""
     attack: str
-    kind: LeakKind
+    kind: Literal["limit", "floor"]
     problems: int
     accuracy: float
     chance: float
@@ -348,9 +345,6 @@ def patch_key(text: str) -> str:
 
 RELEASE_LABEL: Final = "release"
 """Label of released problems: the version of the release."""
-_UNKNOWN_VERSION: Final = "unknown"
-_EASY_TIER: Final = "random"
-_QUERY: Final = "description_only"
 # 48 bits: of 10,000 ids two are alike with a probability of 2e-7.
 _DIGITS: Final = 12
 
@@ -401,8 +395,8 @@ class _RowProblems:
         # release is that of the first copy.
         correct = LETTERS.index(letter)
         question = Question(text=INSTRUCTION + description, choices=choices, messages=row.messages)
-        more: dict[str, Label] = {"query": _QUERY, "rotation": 0.0}
-        tier = _EASY_TIER if task == EfcbTask.EASY else ""
+        more: dict[str, Label] = {"query": "description_only", "rotation": 0.0}
+        tier = "random" if task == EfcbTask.EASY else ""
         return self._problem(
             task, tier, question, ChoiceCheck(correct=correct), choices[correct], more, reference=letter
         )
@@ -412,7 +406,7 @@ class _RowProblems:
         row = self._row
         description, patch = split_masked_patch(row.user)
         shown = ContextFile(path=PATCH_FILE, text=patch)
-        question = Question(text=whole_patch_request() + description, context=(shown,), messages=row.messages)
+        question = Question(text=WHOLE_PATCH_REQUEST + description, context=(shown,), messages=row.messages)
         # The reference of a released row is the whole patch. The hidden lines are what it has between the shown ones.
         before, _, after = (part.rstrip() for part in patch.partition(MASK_PLACEHOLDER))
         whole = row.ideal.replace("\r\n", "\n").rstrip()
@@ -458,7 +452,7 @@ class _RowProblems:
         self._seen[key] += 1
         # A change that was merged twice, into two branches for example, has one patch and is two pull requests.
         number = f"-{self._seen[key]}" if self._seen[key] > 1 else ""
-        version = file.version or _UNKNOWN_VERSION
+        version = file.version or "unknown"
         shared = patch_labels(file.repository, parse_rendered_patch(patch), task, tier)
         return Problem(
             id=f"{file.repository}/{file.path.stem}/{row.number}",

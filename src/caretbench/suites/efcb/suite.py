@@ -27,7 +27,7 @@ from caretbench.suites.efcb.masked_answers import (
     masked_scores,
     parse_masked_answer,
 )
-from caretbench.suites.efcb.problem_metadata import BLIND_TASKS, PART_WORDS, EfcbProfile, EfcbTask
+from caretbench.suites.efcb.problem_metadata import BLIND_TASKS, PART_WORDS, EfcbProfile, EfcbTask, efcb_profile
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME as NAME
 from caretbench.suites.efcb.released_problems import LAYOUT, BuiltFolder, released_files, released_problems
 from caretbench.suites.efcb.tables.choice_tables import missing_score
@@ -92,8 +92,11 @@ class Efcb(Suite):
         """Return a choice, or a patch with hidden lines, without title and description; None for descriptions."""
         if not isinstance(problem.shown, Question) or problem.labels["task"] not in BLIND_TASKS:
             return None
+        # Every request is one paragraph, and says so of the text below it.
+        request = problem.shown.text.partition("\n\n")[0]
+        blind = request.replace("the following text describes", "a text, which is not shown, describes")
         # Also of released questions: the messages of the release have the description in their midst.
-        return problem.shown.model_copy(update={"text": choices.blind_request(problem.shown.text), "messages": ()})
+        return problem.shown.model_copy(update={"text": blind, "messages": ()})
 
     def make_request(self, problem: Problem, text: str | None, profile: Profile) -> None:
         """Return None: nothing is executed."""
@@ -103,7 +106,8 @@ class Efcb(Suite):
         """Return scores: a right or wrong letter, or similarity to the reference with the value of copying."""
         check = next((check for check in problem.checks if isinstance(check, ChoiceCheck)), None)
         if check is not None:
-            answer = choices.parse_choice(text, profile)
+            is_strict = efcb_profile(profile).strict_parsing
+            answer = choices.parse_strictly(text) if is_strict else choices.parse_as_released(text)
             values = {"passed": float(answer.choice == check.correct), "invalid": float(answer.choice is None)}
             details = {"answer": answer.letter or "", "reason": answer.reason or ""}
             return [Measurement("choice@1", values, details)]

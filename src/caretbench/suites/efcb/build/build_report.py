@@ -37,11 +37,9 @@ def build_result(
 
 
 def _numbers(manifest: EfcbManifest, built: BuiltProblems, wall_s: float) -> dict[str, JsonValue]:
+    counts = manifest.model_dump(mode="json", include={"changes", "accepted", "problems", "rejected"})
     return {
-        "changes": dict(manifest.changes),
-        "accepted": dict(manifest.accepted),
-        "problems": dict(manifest.problems),
-        "rejected": dict(manifest.rejected),
+        **counts,
         "leaks": [
             leak.model_dump(mode="json", exclude={"schema_version"}) | {"exceeded": leak.exceeds_limit}
             for leak in built.leaks
@@ -139,7 +137,6 @@ def leak_tables(leaks: Sequence[Leak]) -> Iterator[Table]:
     by_part = {(leak.kind, leak.attack, (leak.task, leak.tier, leak.query)): leak for leak in leaks}
     attacks = dict.fromkeys((leak.kind, leak.attack) for leak in leaks)
     sizes = {(leak.task, leak.tier, leak.query): leak.problems for leak in leaks}
-    heads = map(_part_title, parts)
     rows = [
         (attack, kind, *(_format_leak(by_part.get((kind, attack, part))) for part in parts)) for kind, attack in attacks
     ]
@@ -147,7 +144,7 @@ def leak_tables(leaks: Sequence[Leak]) -> Iterator[Table]:
         "efcb-leaks",
         f"Leak report: accuracy without understanding (!: above chance by more than {MAX_STANDARD_ERRORS:g} "
         "standard errors)",
-        ("Attack", "Kind", *heads),
+        ("Attack", "Kind", *map(_part_title, parts)),
         (("questions", "", *(str(sizes[part]) for part in parts)), *rows),
         ("A limit reads the choices alone; a floor reads the words of the question, too.",),
     )

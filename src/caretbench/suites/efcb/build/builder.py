@@ -38,7 +38,7 @@ from caretbench.suites.efcb.lexical_similarity import MIN_QUESTIONS
 from caretbench.suites.efcb.problem_metadata import FOUR_TEXTS_TIER, SUITE_NAME, TASKS
 from caretbench.suites.efcb.tables.result_tables import data_tables
 from caretbench.suites.suite_types import BuildResult, Table
-from caretbench.suites.validity import Validity
+from caretbench.suites.validity import Validity, Verdict
 from caretbench.versions import versions
 
 Measure = Callable[[Problem, str | None], Mapping[str, float]]
@@ -68,26 +68,21 @@ class QuestionGate(ResumableGate):
         sizes = Counter(map(_tier, all_problems or problems))
         shortcuts = _shortcuts(all_problems or problems) if problems else {}
         # Whoever ignores the texts is right in one of four only where all four are asked.
-        broken_sets: dict[str, list[str]] = defaultdict(list)
-        for problem in all_problems or problems:
-            if _set(problem) and (first[_shown(problem)] != problem.id or any(self._faults(problem))):
-                broken_sets[_set(problem)].append(problem.id)
+        broken_sets = grouped(
+            (_set(problem), problem.id)
+            for problem in all_problems or problems
+            if _set(problem) and (first[_shown(problem)] != problem.id or any(self._faults(problem)))
+        )
         for problem in problems:
             twin = first[_shown(problem)]
             known = [f"near_duplicate: {twin}"] if twin != problem.id else []
             known += shortcuts.get(_tier(problem)[:3], [])
             if broken := next((name for name in broken_sets.get(_set(problem), ()) if name != problem.id), None):
                 known.append(f"incomplete_set: {broken} of its set of four is invalid")
-            yield self._verdict(problem, known, sizes[_tier(problem)])
-
-    def _verdict(self, problem: Problem, known: Sequence[str], size: int) -> Validity:
-        reasons = [*known, *self._faults(problem)]
-        doubts = [] if reasons else list(_doubts(problem, size))
-        return Validity(
-            problem_id=problem.id,
-            verdict="invalid" if reasons else "unverified" if doubts else "valid",
-            reasons=(*reasons, *doubts),
-        )
+            reasons = [*known, *self._faults(problem)]
+            doubts = [] if reasons else [*_doubts(problem, sizes[_tier(problem)])]
+            verdict: Verdict = "invalid" if reasons else "unverified" if doubts else "valid"
+            yield Validity(problem_id=problem.id, verdict=verdict, reasons=(*reasons, *doubts))
 
     def _faults(self, problem: Problem) -> Iterator[str]:
         check = next((check for check in problem.checks if isinstance(check, ChoiceCheck)), None)

@@ -230,11 +230,6 @@ class _FilterInput(NamedTuple):
     rendered: RenderedPatch
     template: Collection[str]
 
-    @property
-    def truncated(self) -> bool:
-        paths = {file.path for file in self.rendered.files}
-        return any(file.truncated and file.path in paths for file in self.pull.files)
-
 
 _Filters = Mapping[str, Callable[[_FilterInput], bool]]
 
@@ -250,7 +245,11 @@ _OWN: Final[_Filters] = {
     "release": lambda facts: is_release(facts.pull.title) or is_version_change(facts.pull.title, facts.pull.files),
     "backport": lambda facts: is_backport(facts.pull.title),
     # Only the start of a long patch is stored: the description may speak of the part that is missing.
-    "truncated_patch": lambda facts: facts.truncated,
+    "truncated_patch": lambda facts: (
+        not {file.path for file in facts.pull.files if file.truncated}.isdisjoint(
+            file.path for file in facts.rendered.files
+        )
+    ),
     "few_added_lines": lambda facts: sum(file.additions for file in facts.rendered.files) < MIN_ADDED_LINES,
     "little_prose": lambda facts: (
         bool(facts.pull.description.strip())

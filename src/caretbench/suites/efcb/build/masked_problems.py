@@ -11,7 +11,6 @@ questions do: most of such an answer is copied. It is for comparison, and labell
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
@@ -22,6 +21,7 @@ from rapidfuzz import fuzz, process
 from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.errors import DataError
+from caretbench.grouping import grouped
 from caretbench.problem import ContextFile, CriterionCheck, Label, Problem, Question
 from caretbench.suites.efcb.build.changes import (
     MASKED_LINES,
@@ -39,8 +39,8 @@ from caretbench.suites.efcb.masked_answers import (
     CRITERION_NAME,
     MASK_PLACEHOLDER,
     PATCH_FILE,
+    WHOLE_PATCH_REQUEST,
     WHOLE_PATCH_TIER,
-    whole_patch_request,
 )
 from caretbench.suites.efcb.problem_metadata import EfcbTask, RenderedPatch, file_language, seeded_random
 from caretbench.syntax.documentation import comment_marks, comments
@@ -178,10 +178,8 @@ _RUNS: Final[Mapping[MaskTier, Callable[[HunkFragment, Sequence[str], int], Iter
 
 
 def _informative_lines(part: HunkFragment) -> set[int]:
-    names: dict[int, set[str]] = defaultdict(set)
-    for name in identifiers(part.text, part.grammar).names:
-        names[part.lines[name.row]].add(name.name)
-    return {line for line, distinct in names.items() if len(distinct) >= MIN_IDENTIFIERS}
+    names = grouped((part.lines[name.row], name.name) for name in identifiers(part.text, part.grammar).names)
+    return {line for line, own in names.items() if len(set(own)) >= MIN_IDENTIFIERS}
 
 
 def _suitable_lines(part: HunkFragment) -> set[int]:
@@ -192,7 +190,11 @@ def _suitable_lines(part: HunkFragment) -> set[int]:
     """
     marks = comment_marks(part.grammar)
     begins = (marks.line, *marks.block, "```", "~~~")
-    bare = _without_comments(part.text, part.grammar).split("\n")
+    # Spaces for every character of comments and docstrings.
+    data = bytearray(encode(part.text))
+    for one in comments(part.text, part.grammar):
+        data[one.start : one.end] = re.sub(rb"[^\n]", b" ", data[one.start : one.end])
+    bare = data.decode("utf-8", "surrogatepass").split("\n")
     suitable = set()
     for number, line, code in zip(part.lines, part.text.split("\n"), bare, strict=True):
         text = line.strip()
@@ -203,15 +205,6 @@ def _suitable_lines(part: HunkFragment) -> set[int]:
         if code.strip() and not unclear and not _IMPORT.fullmatch(line):
             suitable.add(number)
     return suitable
-
-
-def _without_comments(text: str, grammar: str) -> str:
-    """Return the text with spaces for every character of its comments and docstrings."""
-    data = bytearray(encode(text))
-    for comment in comments(text, grammar):
-        span = data[comment.start : comment.end]
-        data[comment.start : comment.end] = re.sub(rb"[^\n]", b" ", span)
-    return data.decode("utf-8", "surrogatepass")
 
 
 def _removed_similarity(rendered: RenderedPatch) -> Callable[[str], float]:
@@ -308,4 +301,4 @@ def _hidden_as_released(
     # name or a separator.
     lines[start : start + MASKED_LINES] = [MASK_PLACEHOLDER] * MASKED_LINES
     shown = "\n".join((*lines, ""))
-    return _HiddenLines(MASKED_LINES, whole_patch_request(), shown, rendered.text, {"whole_patch": "yes"})
+    return _HiddenLines(MASKED_LINES, WHOLE_PATCH_REQUEST, shown, rendered.text, {"whole_patch": "yes"})

@@ -27,7 +27,7 @@ from caretbench.suites.efcb.build.changes import (
 from caretbench.suites.efcb.build.choices import gmcq_easy, gmcq_hard
 from caretbench.suites.efcb.build.choices.choice_problems import choice_problems
 from caretbench.suites.efcb.build.choices.gmcq_hard import TextSource
-from caretbench.suites.efcb.build.edits.patch_parts import FileReaders, no_file_reader
+from caretbench.suites.efcb.build.edits.patch_parts import FileReaders
 from caretbench.suites.efcb.build.masked_problems import NO_TEMPLATES, masked_problems
 from caretbench.suites.efcb.choices import LETTERS
 from caretbench.suites.efcb.descriptions import DESCRIPTION_INSTRUCTION, DESCRIPTION_TASKS, JUDGE_CRITERIA, Task
@@ -136,10 +136,6 @@ def reverse_problems(
     return problems, rejected
 
 
-ProgressCallback = Callable[[str, int, int | None], None]
-"""Called with the name of a step, the amount done since the last call, and the total if known."""
-
-
 _RULES: Final = {
     "descriptions": descriptions.VERSION, "people": name_redaction.VERSION, "releases": automated_changes.VERSION,
 }  # fmt: skip
@@ -198,16 +194,17 @@ def build_problems(
     pulls: Sequence[PullRequest],
     options: EfcbOptions,
     tasks: Sequence[str] = TASKS,
-    progress: ProgressCallback = lambda _step, _done, _total: None,
+    progress: Callable[[str, int, int | None], None] = lambda _step, _done, _total: None,
     *,
     with_leak_report: bool = True,
-    readers: FileReaders = no_file_reader,
+    readers: FileReaders = lambda _pull: None,
     texts: TextSource | None = None,
 ) -> BuiltProblems:
     """Return all problems of the changes; the order of the changes does not matter.
 
     Without ``with_leak_report`` a build takes a third less time. ``readers`` returns a reader of a change's source
-    files, if they are available; ``texts`` are those of versions of a patch.
+    files, if they are available; ``texts`` are those of versions of a patch. ``progress`` is called with the name of a
+    step, the amount done since the last call, and the total if known.
     """
     progress("changes filtered", 0, len(pulls))
     filtered = filter_changes(pulls, options.profile)

@@ -270,9 +270,6 @@ def _choice_row(
     )
 
 
-_BLIND_HEADS: Final = ("Model", "Questions", "Problems", "With the text", "Blind", "Above blind")
-
-
 def blind_tables(models: Sequence[ModelRows], profile: Profile, seed: int) -> Iterator[Table]:
     """Yield the skill of models above their own answers without the text, by task and tier."""
     rows = [row for model in models if model.blind_rows for row in _blind_rows(model, seed)]
@@ -280,7 +277,7 @@ def blind_tables(models: Sequence[ModelRows], profile: Profile, seed: int) -> It
         yield Table(
             "efcb-blind",
             f"Above the model's own answers without the text ({profile} profile)",
-            _BLIND_HEADS,
+            ("Model", "Questions", "Problems", "With the text", "Blind", "Above blind"),
             tuple(rows),
             (
                 "Above blind: (value - blind) / (1 - blind) over the problems that were asked in both ways, with its "
