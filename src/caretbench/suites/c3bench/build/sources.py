@@ -207,16 +207,12 @@ def _checked_file(path: Path) -> Path:
     return path.with_name(name) if name != path.name and path.suffix == ".py" else path / name
 
 
-def _suffixes() -> tuple[str, ...]:
+def _source_paths(root: Path) -> Iterator[Path]:
+    """Yield source files and files of rows below a folder, in order; hidden and generated folders are skipped."""
     entries = [languages()[name] for name in LANGUAGES]
     # Dialects such as TSX have grammars of their own, for which there is no table of statements.
     dialects = {suffix for entry in entries for one in entry.dialects.values() for suffix in one.suffixes}
-    return tuple(one for entry in entries for one in (entry.suffix, *entry.more_suffixes) if one not in dialects)
-
-
-def _source_paths(root: Path) -> Iterator[Path]:
-    """Yield source files and files of rows below a folder, in order; hidden and generated folders are skipped."""
-    suffixes = _suffixes()
+    suffixes = {one for entry in entries for one in (entry.suffix, *entry.more_suffixes)} - dialects
     for path in sorted(root.rglob("*")):
         folders = path.relative_to(root).parts[:-1]
         # Packages of others have other licences, and build folders repeat the sources.

@@ -261,8 +261,9 @@ class _Collector:
         held = _body(first, table) if first.type in table.not_statements and colon is not body else None
         span = (at((held or body).start_byte), at(_end(body, table)))
         header_end = span[0] if colon is body else at(colon.end_byte)
-        is_async = any(child.text in (b"async", b"await") for child in inner.children)
-        return CodeStatement(start, end, keyword, kind, place.parent, place.branch, is_async, header_end, span, suite)
+        return CodeStatement(
+            start, end, keyword, kind, place.parent, place.branch, _is_async(inner), header_end, span, suite
+        )
 
 
 def _chain(node: tree_sitter.Node) -> list[tree_sitter.Node]:
@@ -316,6 +317,10 @@ def _wrapped(node: tree_sitter.Node, table: StatementTable) -> tree_sitter.Node:
 def _body(node: tree_sitter.Node, table: StatementTable) -> tree_sitter.Node | None:
     bodies = (node.child_by_field_name(name) for name in table.bodies)
     return next((one for one in bodies if one is not None), None)
+
+
+def _is_async(node: tree_sitter.Node) -> bool:
+    return any(child.text in (b"async", b"await") for child in node.children)
 
 
 def _is_between_statements(parsed: ParsedFile, position: int) -> bool:

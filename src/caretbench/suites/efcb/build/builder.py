@@ -79,10 +79,13 @@ class QuestionGate(ResumableGate):
             known += shortcuts.get(_tier(problem)[:3], [])
             if broken := next((name for name in broken_sets.get(_set(problem), ()) if name != problem.id), None):
                 known.append(f"incomplete_set: {broken} of its set of four is invalid")
-            reasons = [*known, *self._faults(problem)]
-            doubts = [] if reasons else [*_doubts(problem, sizes[_tier(problem)])]
-            verdict: Verdict = "invalid" if reasons else "unverified" if doubts else "valid"
-            yield Validity(problem_id=problem.id, verdict=verdict, reasons=(*reasons, *doubts))
+            yield self._verdict(problem, known, sizes[_tier(problem)])
+
+    def _verdict(self, problem: Problem, known: Sequence[str], size: int) -> Validity:
+        reasons = [*known, *self._faults(problem)]
+        doubts = [] if reasons else [*_doubts(problem, size)]
+        verdict: Verdict = "invalid" if reasons else "unverified" if doubts else "valid"
+        return Validity(problem_id=problem.id, verdict=verdict, reasons=(*reasons, *doubts))
 
     def _faults(self, problem: Problem) -> Iterator[str]:
         check = next((check for check in problem.checks if isinstance(check, ChoiceCheck)), None)

@@ -117,7 +117,7 @@ def find_windows(
     for part in parts:
         hunks = rendered.files[part.file].hunks.split("\n")
         suitable, saying = _suitable_lines(part), _informative_lines(part)
-        for start, stop in _RUNS[tier](part, hunks, line_count):
+        for start, stop in _spans(part, hunks, tier, line_count):
             numbers = range(start, stop)
             if not suitable.issuperset(numbers):
                 reached.append("unsuitable_lines")
@@ -150,31 +150,17 @@ def _fragments(rendered: RenderedPatch) -> Iterator[HunkFragment]:
                 yield HunkFragment(file, grammar, "\n".join(line.text for line in new.values()), tuple(new), added)
 
 
-def _runs(part: HunkFragment) -> Iterator[tuple[int, int]]:
-    """Yield the first and last line (excluded) of each run of added lines."""
+def _spans(part: HunkFragment, hunks: Sequence[str], tier: MaskTier, lines: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and last line (excluded) of each window of a tier, in runs of added lines."""
     for _, run in groupby(enumerate(sorted(part.added)), lambda entry: entry[1] - entry[0]):
         numbers = [number for _, number in run]
-        yield numbers[0], numbers[-1] + 1
-
-
-def _added(part: HunkFragment, _hunks: Sequence[str], lines: int) -> Iterator[tuple[int, int]]:
-    for start, stop in _runs(part):
-        for first in range(start, stop - lines + 1):
-            yield first, first + lines
-
-
-def _changed(part: HunkFragment, hunks: Sequence[str], lines: int) -> Iterator[tuple[int, int]]:
-    for start, stop in _runs(part):
+        start, stop = numbers[0], numbers[-1] + 1
+        if tier == "added":
+            yield from ((first, first + lines) for first in range(start, stop - lines + 1))
         # Git writes removed lines in front of those that replace them; a note about a missing line feed may follow
         # them.
-        if hunks[start - 1].startswith(("-", "\\")) and MIN_INFORMATIVE_LINES <= stop - start <= 2 * lines:
+        elif hunks[start - 1].startswith(("-", "\\")) and MIN_INFORMATIVE_LINES <= stop - start <= 2 * lines:
             yield start, stop
-
-
-_RUNS: Final[Mapping[MaskTier, Callable[[HunkFragment, Sequence[str], int], Iterator[tuple[int, int]]]]] = {
-    "added": _added,
-    "changed": _changed,
-}
 
 
 def _informative_lines(part: HunkFragment) -> set[int]:

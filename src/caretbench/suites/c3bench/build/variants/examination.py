@@ -101,8 +101,8 @@ def trial_faults(
         if context.id in watched:
             further.append(_watched_request(context, one.text, f"{index}/watched"))
     results = results_of(executor, further)
-    for identity in (one.id for one in further):
-        index, result = int(identity.partition("/")[0]), results[identity]
+    for request in further:
+        index, result = int(request.id.partition("/")[0]), results[request.id]
         fault = _fault(result) or _access_fault(contexts[variants[index].context], variants[index].text, result, usual)
         # An effect outweighs a wrong result: it is what a person should look at.
         if fault is not None and (index not in faults or fault.verdict == "hostile"):

@@ -95,17 +95,14 @@ class EditablePatch:
         )
         before, after = self.changed_lines(edit)
         hunk = unit.part.hunks[unit.hunk_number(Occurrence(*edit.replacements[0]))]
-        if edit.kind.startswith(("swap-", "arguments")):
-            lines = frozenset(hunk.lines)
-            here = Counter(one.name for position, one in unit.names_by_position.items() if position[1] in lines)
-            if (
-                # Two names that occur once each, exchanged, are the same program under other names: both choices would
-                # be right.
-                all(here[one.text] == 1 for one in edit.replacements)
-                or sorted(map(collapse_whitespace, before)) == sorted(map(collapse_whitespace, after))
-                or _swaps_unordered_parts(unit, edit)
-            ):
-                return True
+        if edit.kind.startswith(("swap-", "arguments")) and (
+            # Two names that occur once each, exchanged, are the same program under other names: both choices would be
+            # right.
+            _renames(unit, frozenset(hunk.lines), edit)
+            or sorted(map(collapse_whitespace, before)) == sorted(map(collapse_whitespace, after))
+            or _swaps_unordered_parts(unit, edit)
+        ):
+            return True
         edited, file = self._edited_lines([edit]), unit.part.file
         new_side = (edited.get((file, number), self._lines[file][number])[1:] for number in hunk.lines)
         return (
@@ -242,18 +239,23 @@ class EditablePatch:
         # A value has the same meaning in the whole patch, a name in its hunk.
         groups = [
             [(ours.get(position, value), theirs.get(position, value)) for position, value in literals.items()],
-            *(
-                [
+            *self._named_pairs(ours, theirs),
+        ]
+        pairs = {pair for group in groups if any(left != right for left, right in group) for pair in group}
+        return len({left for left, _ in pairs}) == len({right for _, right in pairs}) == len(pairs)
+
+    def _named_pairs(
+        self, ours: Mapping[_Position, str], theirs: Mapping[_Position, str]
+    ) -> Iterator[list[tuple[str, str]]]:
+        """Yield the names of each hunk in both versions."""
+        for unit in self._units:
+            for hunk in unit.part.hunks:
+                lines = frozenset(hunk.lines)
+                yield [
                     (ours.get(position, name.name), theirs.get(position, name.name))
                     for position, name in unit.names_by_position.items()
                     if position[1] in lines
                 ]
-                for unit in self._units
-                for lines in (frozenset(hunk.lines) for hunk in unit.part.hunks)
-            ),
-        ]
-        pairs = {pair for group in groups if any(left != right for left, right in group) for pair in group}
-        return len({left for left, _ in pairs}) == len({right for _, right in pairs}) == len(pairs)
 
 
 def _replaced_texts(edits: Iterable[PatchEdit]) -> Mapping[_Position, str]:
@@ -266,6 +268,12 @@ def _count_repeated_neighbours(lines: Iterable[str]) -> int:
         len(_BESIDE_ITSELF.findall(line)) + len(_COMPARED_WITH_ITSELF.findall(line)) + count_repeated_operands(line)
         for line in lines
     )
+
+
+def _renames(unit: ParsedPart, lines: frozenset[int], edit: PatchEdit) -> bool:
+    """Return whether each of two exchanged names occurs only once in the lines of a hunk."""
+    here = Counter(one.name for position, one in unit.names_by_position.items() if position[1] in lines)
+    return all(here[one.text] == 1 for one in edit.replacements)
 
 
 def _swaps_unordered_parts(unit: ParsedPart, edit: PatchEdit) -> bool:
