@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,6 +38,11 @@ def test_names_and_versions() -> None:
     for unknown in ("syntax@1", "longest", "", "@1"):
         with pytest.raises(UsageError, match=r"unknown truncation policy .* raw@2, released@2"):
             get_policy(unknown)
+
+
+def test_the_page_has_the_version_of_each_policy() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/policies.md").read_text("utf-8")
+    assert [policy.key for policy in POLICIES.values() if f"| `{policy.name}` | {policy.version} |" not in page] == []
 
 
 def test_raw_and_released_and_clean() -> None:
