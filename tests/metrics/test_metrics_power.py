@@ -72,6 +72,22 @@ def test_clusters_and_families_find_only_greater_differences() -> None:
     assert singly.needed < together.needed < many.needed
 
 
+@pytest.mark.parametrize("clusters", [None, [f"{place // 2:02}" for place in range(72)]])
+@pytest.mark.parametrize(("gains", "losses"), [(0, 0), (1, 0), (12, 10)])
+def test_a_family_never_finds_smaller_differences_than_one_test(
+    gains: int, losses: int, clusters: list[str] | None
+) -> None:
+    """Three models without a right answer have the bound 0: two problems of 72, 2.8 points, were said to be found."""
+    pair = _pair(gains, losses, 72, clusters)
+    alone = power_of(pair, 0.05, seed=1)
+    for critical in (0.0, 1.0, 2.236):
+        among = power_of(pair, 0.05, seed=1, critical=critical)
+        assert among.smallest is not None
+        assert alone.smallest is not None
+        assert among.smallest >= alone.smallest - 1 / 72
+        assert among.needed >= 0.95 * alone.needed
+
+
 def test_samples_find_the_smallest_difference_in_eight_of_ten() -> None:
     """Further runs of the same problems, whose losses become gains until the models differ by so much."""
     rng = np.random.default_rng(3)
