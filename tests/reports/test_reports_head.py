@@ -8,6 +8,7 @@ from itertools import product
 
 import pytest
 
+from caretbench.metrics.paired import Pair
 from caretbench.problem import Completion, Latency
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.head_texts import cost_text, findings, head_sentences, part_sentences
@@ -22,7 +23,8 @@ from caretbench.reports.output.text_output import (
     ranking_table,
     to_markdown,
 )
-from caretbench.reports.results.paired_models import ComparisonRow, pair_sentences
+from caretbench.reports.results import paired_models
+from caretbench.reports.results.paired_models import ComparisonRow, PairedTest, pair_sentences, with_power
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.rates import main_table
 from caretbench.reports.summary import Summary
@@ -58,7 +60,7 @@ def test_the_best_model_is_compared_with_the_first_that_is_told_from_it() -> Non
     told, untold, power = findings(part)
     assert told.startswith("b passes 75.0 points more than c on 40 problems [")
     assert untold == "b and a cannot be told apart on 40 problems: +2.5 points [+0.0 to +15.0]."
-    assert power.startswith("Such a comparison finds 17.5 points in 8 of 10 cases.")
+    assert power.startswith("Such a comparison finds 20.0 points in 8 of 10 cases.")
     nearest = part.others[1]
     assert nearest.low is not None
     assert nearest.high is not None
@@ -301,6 +303,11 @@ def test_the_way_to_more_problems_is_named() -> None:
     drawn = {"suite": "devbench", "data": data, "selections": [{"limit": 60}]}
     both = (run_of(name, marks(20 + place), problems=grouped) for place, name in enumerate("ab"))
     assert "--limit" not in findings(only_part(joined(*both, **drawn)))[1]
+    # Of the 900 the manifest does not say how many are of a part.
+    scores = Pair([0.0] * 40, [1.0] * 2 + [0.0] * 38)
+    for label, way_on in ("all", True), ("icc", False):
+        (row,) = paired_models.tested_rows([PairedTest("a", "b", "all", label, scores)], 1)
+        assert bool(with_power(row, scores, drawn, 1).way_on) == way_on
 
 
 def test_models_that_pass_the_same_problems_have_no_rate_of_disagreement() -> None:

@@ -275,20 +275,22 @@ def with_power(row: ComparisonRow, scores: Pair, manifest: Mapping[str, Any], se
     if not row.decidable:
         return row
     power = power_of(scores, TARGET, seed=seed, critical=row.critical)
-    way_on = _way_on(manifest, power.needed / row.problems, grouped=row.groups < row.problems)
+    is_whole = row.label in ("all", "all parts") and row.groups == row.problems
+    way_on = _way_on(manifest, power.needed / row.problems, is_whole=is_whole)
     differ = sum(first != second for first, second in zip(scores.first, scores.second, strict=True))
     fields = {"smallest": power.smallest, "needed": power.needed, "way_on": way_on, "differ": differ}
     return row.model_copy(update=fields)
 
 
-def _way_on(manifest: Mapping[str, Any], times: float, *, grouped: bool) -> str:
+def _way_on(manifest: Mapping[str, Any], times: float, *, is_whole: bool) -> str:
     """Return the option that gives so many times the problems of the run, counted in the comparison or not."""
     data = manifest.get("data") or {}
     *_, selection = manifest.get("selections") or [{}]
     limit = math.ceil(times * (data.get("selected") or 0))
-    # The manifest does not say how many problems have the labels of --select, nor in how many groups: EFCB's 1,166 are
-    # of 172 pull requests, so that twice the problems are not twice the groups.
-    alone = not grouped and not selection.get("select")
+    # The manifest does not say how many problems a part or the labels of --select have (of C3-Bench's 316 are 142 ICC,
+    # where 160 were to be had by --limit 285), nor in how many groups: EFCB's 1,166 are of 172 pull requests, so that
+    # twice the problems are not twice the groups.
+    alone = is_whole and not selection.get("select")
     if selection.get("limit") and alone and limit <= data.get("problems", 0):
         return f"--limit {limit}"
     suite = suite_of_run(str(manifest.get("suite")))
