@@ -69,14 +69,19 @@ class Surroundings(NamedTuple):
         code, answer = skip.sub(" ", program), skip.sub(" ", text).strip()
         # Within a line only an expression can be whole.
         continued = self.after.partition("\n")[0].strip() and not {*"{;"} & {*answer}
-        ends_well = answer.endswith((";", "}")) or (";\n" not in program and not answer.endswith(_OPERATORS))
+        ends_well = self._ends_well(answer, semicolons=";\n" in program)
         begun = self.caret_line.strip()
         again = begun and answer.startswith(begun)
-        # `.catch(…)` of the suffix once more, ended by a semicolon: the cut before it is the answer that was meant.
-        ends_early = answer.endswith(";") and _CONTINUES.match(self.after)
-        if not answer or again or ends_early or "```" in text or not (continued or ends_well):
+        if not answer or again or "```" in text or not (continued or ends_well):
             return False
         return _is_balanced(code) and not any(map(reads_as_prose, answer.splitlines()))
+
+    def _ends_well(self, answer: str, *, semicolons: bool) -> bool:
+        """Return whether an answer ends as code before this suffix does."""
+        if answer.endswith(";"):
+            # `.catch(…)` of the suffix once more, ended by a semicolon: the cut before it is the answer that was meant.
+            return not _CONTINUES.match(self.after)
+        return answer.endswith("}") or not (semicolons or answer.endswith(_OPERATORS))
 
     @property
     def caret_line(self) -> str:
