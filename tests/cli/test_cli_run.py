@@ -586,6 +586,10 @@ def test_another_selection_in_the_same_folder_is_noted(models: Models, tmp_path:
     second = CliRunner().invoke(cli.app, [*arguments, "--select", "language=python,mode=suffix"])
     assert "holds 12 problems, and this command chooses 10: the report is about all 12; -o chooses" in second.output
     assert second.exit_code == 0, second.exception
+    assert "holds openai/one" not in second.output
+    arguments[3] = "openai/two"
+    other = CliRunner().invoke(cli.app, [*arguments, "--select", "language=python"])
+    assert "holds openai/one: the report is about all models; -o chooses" in other.output
 
 
 def test_another_selection_is_refused_before_a_model_is_asked(models: Models, tmp_path: Path) -> None:

@@ -92,10 +92,16 @@ class RunSession:
         own = self.resolved.suite.baselines
         manifest, folder = self.manifest, self.folder
         known = {(info.model, info.parameters) for info in manifest.models}
-        date = datetime.now(UTC).date().isoformat()
+        date, added = datetime.now(UTC).date().isoformat(), list(models)
+        others = [info.model for info in manifest.models if info.source != "baseline"]
+        # A file of answers, scored without -o, came third in the report about two other models.
+        if others := [name for name in dict.fromkeys(others) if name not in {info.model for info in added}]:
+            self.progress.note(
+                f"{folder.path} holds {', '.join(others)}: the report is about all models; -o chooses another folder"
+            )
         manifest.models += [
             info.model_copy(update={"date": date})
-            for info in models
+            for info in added
             if (info.source != "baseline" or info.model in own) and (info.model, info.parameters) not in known
         ]
         stored = folder.problems() if folder.problems_path.exists() else []
