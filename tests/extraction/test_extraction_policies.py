@@ -125,7 +125,7 @@ def test_syntax(text: str, caret: Caret, expected: str | None) -> None:
 def test_a_statement_that_the_suffix_goes_on_with_is_cut_before_its_end(
     language: str, prefix: str, kept: str, repeated: str, suffix: str
 ) -> None:
-    """35 of 300 recorded answers before a suffix such as `.sum()` kept the rest of the statement twice, ended by `;`."""
+    """35 of 300 recorded answers before a suffix such as `.sum()` kept the statement's end twice, ended by `;`."""
     caret = Caret(language=language, prefix=prefix, suffix=suffix)
     assert get_policy("syntax").apply(kept + repeated, caret).text == kept
     assert get_policy("block").apply(kept + repeated, caret).text == kept
