@@ -31,8 +31,6 @@ _FEW_DIFFER: Final = 20
 """Number of groups that differ below which, if most do not, these count and not how much each differs."""
 _FLIPS: Final = 500
 """Number of flips of one simulated comparison: over all of them, its p value is as good as that of 2,000."""
-_LEAST_UNITS: Final = 6.0
-"""Number of units that differ below which no flip of signs has a p value below 5 %."""
 _LEVEL: Final = 0.05
 _Z, _Z_POWER = 1.959964, 0.841621
 """Normal quantiles of a two-sided test at 5 %, and of a power of 80 %."""
@@ -200,11 +198,11 @@ class _Groups(NamedTuple):
     def needed(self, difference: float, critical: float | None) -> int:
         """Return the number of groups for a difference: the normal approximation, with Student's quantile."""
         ratio = float((self.at(difference) - difference * self.sizes).var()) / (difference * self.sizes.mean()) ** 2
-        number = _LEAST_UNITS
+        number = 6.0
         for _ in range(4):
             # Cornish and Fisher's first term of Student's quantile.
             quantile = max(critical or 0.0, _Z + (_Z**3 + _Z) / (4 * (number - 1)))
-            number = max(_LEAST_UNITS, (quantile + _Z_POWER) ** 2 * ratio)
+            number = max(6.0, (quantile + _Z_POWER) ** 2 * ratio)
         return math.ceil(number)
 
     def smallest(self, problems: int, seed: int, critical: float | None) -> int | None:
@@ -230,8 +228,9 @@ class _Groups(NamedTuple):
         scale[scale == 0] = 1.0
         statistic = counts @ values / scale
         if critical is not None:
-            # A family's bound is lower than that of one test where its models hardly differ.
-            decided = counts @ (values != 0) >= _LEAST_UNITS
+            # A family's bound is lower than that of one test where its models hardly differ. By flips of signs alone,
+            # fewer than six groups that differ decide nothing (paired.is_decidable).
+            decided = 2.0 ** (1 - counts @ (values != 0)) < _LEVEL
             return float((decided & (statistic >= max(critical, _Z) - 1e-9)).mean())
         if len(values) > _FLIPPED_UNITS:
             kurtosis = -2 * (counts @ values**4) / scale**4

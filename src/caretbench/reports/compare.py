@@ -10,9 +10,10 @@ from typing import Any
 from caretbench.files import DataError, sha256_json
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.head.measured_parts import ALL_PARTS, MeasuredPart, all_parts, judged_parts, part_tests
+from caretbench.reports.head.measured_parts import MeasuredPart, all_parts, judged_parts, part_tests
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.paired_models import (
+    ALL_PARTS,
     ComparisonRow,
     ModelRates,
     PairedTest,

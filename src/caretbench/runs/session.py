@@ -93,9 +93,10 @@ class RunSession:
         manifest, folder = self.manifest, self.folder
         known = {(info.model, info.parameters) for info in manifest.models}
         date, added = datetime.now(UTC).date().isoformat(), list(models)
-        others = [info.model for info in manifest.models if info.source != "baseline"]
+        asked = {info.model for info in added}
+        others = {info.model: None for info in manifest.models if info.source != "baseline" and info.model not in asked}
         # A file of answers, scored without -o, came third in the report about two other models.
-        if others := [name for name in dict.fromkeys(others) if name not in {info.model for info in added}]:
+        if others:
             self.progress.note(
                 f"{folder.path} holds {', '.join(others)}: the report is about all models; -o chooses another folder"
             )

@@ -9,8 +9,7 @@ from decimal import Decimal
 from caretbench.execution.execution_types import RunCosts
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.head.head_values import HeadMeasure, HeadPart, RankedModel, ReportHead, against_best
-from caretbench.reports.head.measured_parts import ALL_PARTS
-from caretbench.reports.results.paired_models import ComparisonRow, pair_sentences
+from caretbench.reports.results.paired_models import ALL_PARTS, ComparisonRow, pair_sentences
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import TableField, rate_field, score_field
 

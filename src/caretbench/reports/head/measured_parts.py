@@ -11,6 +11,7 @@ from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.head_values import HeadMeasure
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.paired_models import (
+    ALL_PARTS,
     MIN_TESTED,
     PASSED,
     ModelRates,
@@ -25,8 +26,6 @@ from caretbench.suites.answer_kinds import ACCEPTED_PREFIX
 
 PASS_AT_1 = HeadMeasure(title="pass@1", about="pass@1: the share of answers that pass all checks of their problem")
 _SIMILARITY = "Similarity to the reference, from 0 to 1: an answer may be right and dissimilar, or similar and wrong"
-ALL_PARTS = "all parts"
-"""Label of the comparison over the problems of all parts."""
 _FIRST_SIMILARITY = "cosine"
 """Beginning of the similarities that rank models first, because they have values between 0 and 1."""
 

@@ -27,6 +27,8 @@ from caretbench.text_tables import counted
 PASSED = "passed"
 """Measure of a comparison by default: passes, whose means are pass@1."""
 
+ALL_PARTS = "all parts"
+"""Label of the comparison over the problems of all parts."""
 MIN_TESTED = 20
 """Minimum number of common problems of a part that is tested, or has a chart of its own."""
 
@@ -275,7 +277,7 @@ def with_power(row: ComparisonRow, scores: Pair, manifest: Mapping[str, Any], se
     if not row.decidable:
         return row
     power = power_of(scores, TARGET, seed=seed, critical=row.critical)
-    is_whole = row.label in ("all", "all parts") and row.groups == row.problems
+    is_whole = row.label in ("all", ALL_PARTS) and row.groups == row.problems
     way_on = _way_on(manifest, power.needed / row.problems, is_whole=is_whole)
     differ = sum(first != second for first, second in zip(scores.first, scores.second, strict=True))
     fields = {"smallest": power.smallest, "needed": power.needed, "way_on": way_on, "differ": differ}
