@@ -10,7 +10,7 @@ import pytest
 from caretbench.errors import MachineError
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation, Status
 from caretbench.inspect.client.background_loop import await_future, run_in_thread
-from caretbench.inspect.tasks.inspect_suite import LANES, ProgramBatcher
+from caretbench.inspect.tasks.answer_scorer import LANES, ProgramBatcher
 from tests.support.fakes import ISOLATION
 
 

@@ -9,8 +9,8 @@ from inspect_ai.log import EvalLog, read_eval_log
 from caretbench.cli.score import score
 from caretbench.errors import DataError, UsageError
 from caretbench.files import write_rows
+from caretbench.inspect.tasks.answer_scorer import answer_scorer
 from caretbench.inspect.tasks.inspect_logs import InspectLog, is_log
-from caretbench.inspect.tasks.inspect_suite import inspect_suite
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.problem import Completion
 from caretbench.reports.run_summary import load_run_folder, summarise_run
@@ -111,12 +111,12 @@ def test_the_same_rates_and_means(log: EvalLog, from_log: RunFolder, by_hand: Ru
 
 
 def test_a_refused_answer_is_not_run() -> None:
-    suite = inspect_suite("devbench", "starter", execute=False)
-    problem = suite.problem(IDS[0])
-    prepared = suite.prepare(problem, "pass\n" * 120_000)
+    scorer = answer_scorer("devbench", "starter", execute=False)
+    problem = scorer.problem(IDS[0])
+    prepared = scorer.prepare(problem, "pass\n" * 120_000)
     assert prepared.request is None
     assert prepared.refusal == "refused: the answer has 600,000 characters, more than 500,000"
-    assert suite.prepare(problem, "").request is not None
+    assert scorer.prepare(problem, "").request is not None
 
 
 def test_passes_are_counted_by_hand(log: EvalLog) -> None:

@@ -20,7 +20,7 @@ from caretbench.errors import MachineError
 from caretbench.execution.execution_types import Limits, Status
 from caretbench.execution.local_executor import ProgramRunner
 from caretbench.inspect import evaluate
-from caretbench.inspect.tasks import inspect_suite as benches
+from caretbench.inspect.tasks import answer_scorer
 from caretbench.inspect.tasks.scorer import numbers as metric
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.profiles import ProfileRule
@@ -40,15 +40,15 @@ SIMILARITIES = {
 
 
 @pytest.fixture(autouse=True)
-def own_bench() -> Iterator[None]:
-    """Benches are kept for the process; a test's own executor must not stay in one."""
-    benches.cached_inspect_suite.cache_clear()
+def own_scorer() -> Iterator[None]:
+    """Scorers are kept for the process; a test's own executor must not stay in one."""
+    answer_scorer.cached_answer_scorer.cache_clear()
     yield
-    benches.cached_inspect_suite.cache_clear()
+    answer_scorer.cached_answer_scorer.cache_clear()
 
 
 def use(monkeypatch: pytest.MonkeyPatch, executor: FakeExecutor) -> FakeExecutor:
-    monkeypatch.setattr(benches, "open_executor", lambda *_, **__: executor)
+    monkeypatch.setattr(answer_scorer, "open_executor", lambda *_, **__: executor)
     return executor
 
 

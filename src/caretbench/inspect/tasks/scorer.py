@@ -23,7 +23,7 @@ from caretbench.metrics.passk import coverage, pass_rates
 from caretbench.profiles import PROFILES, rules_of
 
 if TYPE_CHECKING:
-    from caretbench.inspect.tasks.inspect_suite import InspectSuite
+    from caretbench.inspect.tasks.answer_scorer import AnswerScorer
 
 PASSED = "passed"
 VERDICT = "verdict"
@@ -121,37 +121,39 @@ def caret(
     """
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - the problem holds more than a target
-        from caretbench.inspect.tasks.inspect_suite import inspect_suite
+        from caretbench.inspect.tasks.answer_scorer import answer_scorer
 
         stamp: dict[str, Any] = state.metadata.get(STAMP) or {}
         name = suite or stamp.get("suite")
         if name is None:
             raise UsageError("the log does not name its suite; add -S suite=NAME")
-        task_suite = inspect_suite(
+        suite_scorer = answer_scorer(
             name, data or stamp.get("data") or "starter", policy=policy, profile=profile, variants=variants,
             execute=execute, workers=workers, use_cache=use_cache,
         )  # fmt: skip
-        return await _score(task_suite, state, stamp)
+        return await _score(suite_scorer, state, stamp)
 
     return score
 
 
-async def _score(suite: InspectSuite, state: TaskState, stamp: Mapping[str, Any]) -> Score:
+async def _score(suite_scorer: AnswerScorer, state: TaskState, stamp: Mapping[str, Any]) -> Score:
     """Return the score of one sample."""
-    problem = suite.problem(str(state.sample_id))
-    reference = await _await_result(suite.reference(problem))
-    exclusion = None if reference is None else suite.exclusion_cause(reference)
+    problem = suite_scorer.problem(str(state.sample_id))
+    reference = await _await_result(suite_scorer.reference(problem))
+    exclusion = None if reference is None else suite_scorer.exclusion_cause(reference)
     # Every sample has every name: Inspect puts the values of an epoch next to those of the others.
-    unknown = dict.fromkeys(await run_in_thread(lambda: suite.similarity_names), math.nan)
+    unknown = dict.fromkeys(await run_in_thread(lambda: suite_scorer.similarity_names), math.nan)
     if not state.output.choices or "missing" in stamp:
-        return _score_unanswered(suite, stamp, unknown, is_excluded=exclusion is not None)
-    prepared = await run_in_thread(lambda: suite.prepare(problem, state.output.completion))
-    running = suite.start(prepared, reference) if exclusion is None else None
+        return _score_unanswered(suite_scorer, stamp, unknown, is_excluded=exclusion is not None)
+    prepared = await run_in_thread(lambda: suite_scorer.prepare(problem, state.output.completion))
+    running = suite_scorer.start(prepared, reference) if exclusion is None else None
     result = await _await_result(running)
-    verdict = suite.verdict(problem, prepared, result, exclusion, reference)
-    reduced = suite.reduced(problem, prepared) if verdict.passed else None
+    verdict = suite_scorer.verdict(problem, prepared, result, exclusion, reference)
+    reduced = suite_scorer.reduced(problem, prepared) if verdict.passed else None
     while reduced is not None and reduced.text is not None:
-        shorter = await _await_result(suite.start(suite.shorter(problem, prepared, reduced.text), reference))
+        shorter = await _await_result(
+            suite_scorer.start(suite_scorer.shorter(problem, prepared, reduced.text), reference)
+        )
         assert shorter is not None  # noqa: S101  an answer of the problem has run
         reduced.tell(shorter)
     measured = {} if reduced is None or reduced.measured is None else dict(reduced.measured.values)
@@ -165,7 +167,7 @@ async def _score(suite: InspectSuite, state: TaskState, stamp: Mapping[str, Any]
         answer=prepared.text,
         explanation="\n".join([verdict.outcome, *(str(text) for text in said if text)]),
         reason=None if verdict.passed is not None else verdict.outcome,
-        metadata=_common_metadata(suite)
+        metadata=_common_metadata(suite_scorer)
         | {"outcome": verdict.outcome, "counted": verdict.passed is not None, "error_kinds": list(prepared.error_kinds)}
         | dict(verdict.details),
     )
@@ -178,21 +180,21 @@ async def _await_result(running: Future[ExecutionResult] | None) -> ExecutionRes
 
 
 def _score_unanswered(
-    suite: InspectSuite, stamp: Mapping[str, Any], unknown: Mapping[str, float], *, is_excluded: bool
+    suite_scorer: AnswerScorer, stamp: Mapping[str, Any], unknown: Mapping[str, float], *, is_excluded: bool
 ) -> Score:
     """Return the score of a sample without an answer: no verdict."""
-    from caretbench.inspect.tasks.inspect_suite import EXCLUDED, NO_ANSWER
+    from caretbench.inspect.tasks.answer_scorer import EXCLUDED, NO_ANSWER
 
     kind = stamp.get("missing", NO_ANSWER)
-    there = math.nan if is_excluded or not suite.executes else 0.0
+    there = math.nan if is_excluded or not suite_scorer.executes else 0.0
     return Score(
         value={PASSED: math.nan, VERDICT: there} | dict(unknown),
         explanation=str(stamp.get("message") or "there is no answer"),
         reason=EXCLUDED if is_excluded else kind,
-        metadata=_common_metadata(suite) | {"outcome": kind, "counted": False},
+        metadata=_common_metadata(suite_scorer) | {"outcome": kind, "counted": False},
     )
 
 
-def _common_metadata(suite: InspectSuite) -> dict[str, Any]:
-    first_lines = suite.suite.rules(suite.profile).first_lines
-    return {"profile": suite.profile, "policy": suite.policy.key, "first_lines": first_lines}
+def _common_metadata(suite_scorer: AnswerScorer) -> dict[str, Any]:
+    first_lines = suite_scorer.suite.rules(suite_scorer.profile).first_lines
+    return {"profile": suite_scorer.profile, "policy": suite_scorer.policy.key, "first_lines": first_lines}

@@ -54,15 +54,15 @@ def ask(suite: str, data: str, asked: dict[str, Any], seed: int | None, scored: 
         from inspect_ai.model import get_model
 
         from caretbench.inspect.client.provider_facts import ModelFacts
-        from caretbench.inspect.tasks.inspect_suite import inspect_suite
+        from caretbench.inspect.tasks.answer_scorer import answer_scorer
         from caretbench.runs.generate import CHOSEN_SETTINGS
 
-        tested_suite = inspect_suite(suite, data, **scored)
-        problem = tested_suite.problem(str(state.sample_id))
+        suite_scorer = answer_scorer(suite, data, **scored)
+        problem = suite_scorer.problem(str(state.sample_id))
         # It runs while the model thinks; its verdict is needed before the answer's.
-        tested_suite.reference(problem)
+        suite_scorer.reference(problem)
         model = get_model()
-        tested_model = await run_in_thread(lambda: model_under_test(model, questions=tested_suite.asks_questions))
+        tested_model = await run_in_thread(lambda: model_under_test(model, questions=suite_scorer.asks_questions))
         (pending,) = await run_in_thread(lambda: list(tested_model.pending_samples([problem], {})))
         names = ("budget", "client", *(name for name in CHOSEN_SETTINGS if name in tested_model.settings))
         stamp: dict[str, Any] = {

@@ -87,7 +87,7 @@ def _task(suite: str, parameters: Mapping[str, Any]) -> Task:
         UsageError: an option is wrong, or the suite knows no such context; an unknown suite, policy or preset.
         DataError: the data are wrong.
     """
-    from caretbench.inspect.tasks.inspect_suite import inspect_suite
+    from caretbench.inspect.tasks.answer_scorer import answer_scorer
     from caretbench.runs.plans.plan import model_plans
     from caretbench.runs.plans.suite_settings import parse_variants
     from caretbench.suites.suite_contexts import suite_context
@@ -100,17 +100,17 @@ def _task(suite: str, parameters: Mapping[str, Any]) -> Task:
         "execute": config.execute, "workers": config.workers, "use_cache": config.cache,
     }  # fmt: skip
     data, prompt, sampling = suite_config.data, model_plan.prompt or "auto", model_plan.sampling
-    tested_suite = inspect_suite(suite, data, **scored)
+    suite_scorer = answer_scorer(suite, data, **scored)
     selection = suite_config.selection
-    problems = selection.apply(tested_suite.suite, tested_suite.data.problems)
-    shown = suite_context([tested_suite.suite], model_plan.context)
-    tested_suite.check()
+    problems = selection.apply(suite_scorer.suite, suite_scorer.data.problems)
+    shown = suite_context([suite_scorer.suite], model_plan.context)
+    suite_scorer.check()
     if model_plan.instruction is not None and not any(map(has_instruction, problems)):
         raise UsageError(f"instruction={model_plan.instruction}: the problems of {suite} have no instruction")
-    _refuse_unknown_format(prompt, model_plan.instruction, problems, questions=tested_suite.asks_questions)
+    _refuse_unknown_format(prompt, model_plan.instruction, problems, questions=suite_scorer.asks_questions)
     samples = [_sample(problem) for problem in problems]
     return Task(
-        dataset=MemoryDataset(samples, name=f"{suite}/{tested_suite.data.name}"),
+        dataset=MemoryDataset(samples, name=f"{suite}/{suite_scorer.data.name}"),
         solver=ask(
             suite, data,
             {
@@ -129,13 +129,13 @@ def _task(suite: str, parameters: Mapping[str, Any]) -> Task:
         score_on_error=True,
         version=1,
         metadata={
-            "suite": suite, "data": tested_suite.data.name, "data_hash": tested_suite.data.hash,
-            "policy": tested_suite.policy.key, "profile": tested_suite.profile, "seed": sampling.seed,
+            "suite": suite, "data": suite_scorer.data.name, "data_hash": suite_scorer.data.hash,
+            "policy": suite_scorer.policy.key, "profile": suite_scorer.profile, "seed": sampling.seed,
             "context": shown.key if shown is not None else None,
             "instruction": model_plan.instruction,
         },
-        viewer=_viewer(tested_suite.similarity_names),
-        description=tested_suite.suite.about,
+        viewer=_viewer(suite_scorer.similarity_names),
+        description=suite_scorer.suite.about,
     )  # fmt: skip
 
 

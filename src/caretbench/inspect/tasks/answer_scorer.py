@@ -1,4 +1,4 @@
-"""Suite for Inspect's solver and scorer: problems by id, and verdicts by CaretBench's rules."""
+"""Scorer behind Inspect's solver and scorer: problems by id, and verdicts by CaretBench's rules."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class AnswerVerdict(NamedTuple):
     details: Mapping[str, JsonValue]
 
 
-class InspectSuite:
+class AnswerScorer:
     """Problem set with the policy and profile by which Inspect's answers are scored."""
 
     def __init__(
@@ -322,7 +322,7 @@ class InspectSuite:
         return (*names, *(self.suite.reduction_values if self.executes else ()))
 
 
-def inspect_suite(
+def answer_scorer(
     suite: str,
     data: str,
     *,
@@ -332,19 +332,19 @@ def inspect_suite(
     execute: bool = True,
     workers: int | None = None,
     use_cache: bool = True,
-) -> InspectSuite:
-    """Return the suite for the parameters of a task; one object for all samples of an evaluation.
+) -> AnswerScorer:
+    """Return the scorer for the parameters of a task; one object for all samples of an evaluation.
 
     Raises:
         UsageError: an unknown profile; an unknown suite or policy.
         DataError: the data are wrong.
     """
     builds = tuple(sorted((variants or {}).items()))
-    return cached_inspect_suite(suite, data, policy, profile, builds, execute, workers, use_cache)
+    return cached_answer_scorer(suite, data, policy, profile, builds, execute, workers, use_cache)
 
 
 @lru_cache(maxsize=8)
-def cached_inspect_suite(
+def cached_answer_scorer(
     suite: str,
     data: str,
     policy: str | None,
@@ -353,13 +353,13 @@ def cached_inspect_suite(
     execute: bool,
     workers: int | None,
     use_cache: bool,
-) -> InspectSuite:
-    """Return a cached suite; parameters as in :func:`inspect_suite`, by position."""
+) -> AnswerScorer:
+    """Return a cached scorer; parameters as in :func:`answer_scorer`, by position."""
     named = profile_named(profile, "profile")
     loaded_suite = find_suite(suite)
     loaded = load_problems(loaded_suite, data)
     execute = execute and any(map(needs_execution, loaded.problems))
     batcher = ProgramBatcher(lambda: open_executor(workers, use_cache=use_cache)) if execute else None
-    return InspectSuite(
+    return AnswerScorer(
         loaded_suite, loaded, get_policy(policy or loaded_suite.rules(named).policy), named, dict(variants), batcher
     )
