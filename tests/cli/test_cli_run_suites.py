@@ -79,6 +79,10 @@ def test_questions_and_carets_are_asked_in_one_run_whose_page_links_to_the_repor
     }
     assert {name for name, *_ in counts} == set(SUITES)
     assert "1 model on 2 suites" in done.stdout
+    for name in SUITES:
+        assert f"all tables: caretbench report {two.output / name}\n" in done.stdout
+    assert "Models by pass@1" in done.stdout
+    assert "Completions by status" not in done.stdout
     assert re.search(r"^Rows by suite\nModel  DevBench  EFCB\ntoy           3     4$", done.stdout, re.MULTILINE)
     assert done.stdout.rstrip().endswith(f"report: {two.output / 'report.html'}")
     page = (two.output / "report.html").read_text("utf-8")

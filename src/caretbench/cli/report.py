@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -150,17 +151,25 @@ def show_overview(
             print_line(f"\nreport: {path}")
 
 
-def show(folder: RunFolder, *, html: bool, as_json: bool, quiet: bool = False) -> Summary:
-    """Print the summary of a run (not with ``quiet``) and write its HTML page; return the summary."""
+def show(folder: RunFolder, *, html: bool, as_json: bool, of_several: bool = False) -> Summary:
+    """Print the summary of a run and write its HTML page; return the summary.
+
+    Of one of several runs only the head is printed, as JSON nothing: the caller prints one list.
+    """
     from caretbench.people.strengths.report_sections import whole_summary
+    from caretbench.reports.output.text_output import print_head
     from caretbench.reports.run_summary import load_run_folder, write_html
 
     run = load_run_folder(folder.path)
     summary = whole_summary(run)
-    if not quiet:
+    if not of_several:
         print_summary(summary, form="json" if as_json else "terminal")
+    elif not as_json:
+        # All tables of five suites were 1,146 lines, and the heads could not be found among them.
+        print_head(summary)
+        print_line(f"all tables: caretbench report {shlex.quote(str(folder.path))}")
     if html:
         path = write_html(folder.path, run, summary)
         if not as_json:
-            print_line(f"\nreport: {path}")
+            print_line(f"report: {path}" if of_several else f"\nreport: {path}")
     return summary

@@ -305,7 +305,7 @@ def _show(result: RunResult, config: RunConfig, *, several: bool, html: bool, as
     for folder in result.folders:
         if several and not as_json:
             print_line(f"\n{folder.path}")
-        summaries[folder.path] = show(folder, html=html, as_json=as_json, quiet=several and as_json)
+        summaries[folder.path] = show(folder, html=html, as_json=as_json, of_several=several)
     complaints = [
         f"{path.name}: {line}" if several else line
         for path, summary in summaries.items()
