@@ -41,9 +41,11 @@ LARGE_FOLDERS = {Path("cli"): "a module for each verb"}
 """Folders that may have more than ``MAX_MODULES`` modules."""
 SUITES = ("devbench", "simcopilot", "efcb", "c3bench", "codevbench")
 BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.IfExp, ast.comprehension, ast.ExceptHandler, ast.match_case)
+EMPTY_NAMES = {"found", "one"}
+"""Names of 786 and 776 local variables, which said nothing of what they held."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
-Found = dict[str, list[str]]
+Figures = dict[str, list[str]]
 
 
 class Module:
@@ -67,13 +69,13 @@ class Module:
     def _imported(self) -> Iterator[str]:
         for node in self.nodes:
             if isinstance(node, ast.Import):
-                yield from (one.name for one in node.names)
+                yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
                 level = node.level - self.is_package if node.level else 0
                 base = self.name.split(".")[: -level or None] if node.level else []
                 start = ".".join([*base, *filter(None, [node.module])])
                 yield start
-                yield from (f"{start}.{one.name}" for one in node.names)
+                yield from (f"{start}.{alias.name}" for alias in node.names)
 
 
 def wing(name: str) -> str:
@@ -143,7 +145,7 @@ def branches(function: ast.AST) -> int:
 def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """The number of parameters, without ``self`` and ``cls``."""
     stated = function.args
-    names = [one.arg for one in (*stated.posonlyargs, *stated.args, *stated.kwonlyargs)]
+    names = [argument.arg for argument in (*stated.posonlyargs, *stated.args, *stated.kwonlyargs)]
     return len([name for name in names if name not in ("self", "cls")])
 
 
@@ -178,7 +180,7 @@ def cycles(modules: Iterable[Module]) -> list[list[str]]:
     number: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
-    found: list[list[str]] = []
+    groups: list[list[str]] = []
 
     def visit(name: str) -> None:
         number[name] = low[name] = len(number)
@@ -193,26 +195,44 @@ def cycles(modules: Iterable[Module]) -> list[list[str]]:
             group = stack[stack.index(name) :]
             del stack[stack.index(name) :]
             if len(group) > 1:
-                found.append(sorted(group))
+                groups.append(sorted(group))
 
     sys.setrecursionlimit(10_000)
     for name in sorted(named):
         if name not in number:
             visit(name)
-    return found
+    return groups
 
 
 def statuses_by_hand(module: Module) -> Iterator[str]:
     """Collections of two or more members of ``Status`` that are written out."""
     for node in module.nodes:
         if isinstance(node, (ast.Set, ast.Tuple, ast.List)):
-            members = [
-                one
-                for one in node.elts
-                if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == "Status"
-            ]
+            attributes = [part for part in node.elts if isinstance(part, ast.Attribute)]
+            members = [part.attr for part in attributes if ast.unparse(part.value) == "Status"]
             if len(members) >= 2:
-                yield f"{module.path}:{node.lineno} {', '.join(one.attr for one in members)}"
+                yield f"{module.path}:{node.lineno} {', '.join(members)}"
+
+
+def empty_names(module: Module) -> Iterator[str]:
+    """Variables and parameters that are called by one of ``EMPTY_NAMES``, but for a pair of ``one`` and ``other``."""
+    if module.path.is_relative_to("samples") or module.path.is_relative_to("projects/inside"):
+        return  # sample projects, which are data, and programs whose text is part of cache keys
+    paired = set()
+    for node in module.nodes:
+        if isinstance(node, (ast.Tuple, ast.arguments)):
+            inner = {name: part for part in ast.walk(node) if (name := _bound_name(part))}
+            if {"other", "two"} & inner.keys():
+                paired.add(inner.get("one"))
+    for node in module.nodes:
+        if _bound_name(node) in EMPTY_NAMES and node not in paired:
+            yield f"{module.path}:{node.lineno} {_bound_name(node)}"
+
+
+def _bound_name(node: ast.AST) -> str:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return node.id
+    return node.arg if isinstance(node, ast.arg) else ""
 
 
 @cache
@@ -256,9 +276,10 @@ def node_kinds_by_hand(module: Module, own: frozenset[str]) -> Iterator[str]:
         constants += [node for node in module.nodes if isinstance(node, ast.Constant) and node.value not in own]
     for node in module.nodes:
         if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute) and node.left.attr == "type":
-            constants += [one for side in node.comparators for one in ast.walk(side) if isinstance(one, ast.Constant)]
-    found = {(one.lineno, one.value) for one in constants if isinstance(one.value, str)}
-    yield from (f"{module.path}:{line} {kind}" for line, kind in sorted(found) if kind in grammar_kinds())
+            inner = (part for side in node.comparators for part in ast.walk(side))
+            constants += [part for part in inner if isinstance(part, ast.Constant)]
+    kinds = {(node.lineno, node.value) for node in constants if isinstance(node.value, str)}
+    yield from (f"{module.path}:{line} {kind}" for line, kind in sorted(kinds) if kind in grammar_kinds())
 
 
 def read(source: Path) -> list[Module]:
@@ -270,9 +291,9 @@ def read(source: Path) -> list[Module]:
     ]
 
 
-def measure(modules: Collection[Module]) -> Found:
+def measure(modules: Collection[Module]) -> Figures:
     """What each figure counts, by the figure's name."""
-    found: Found = defaultdict(list)
+    figures: Figures = defaultdict(list)
     folders: dict[Path, int] = defaultdict(int)
     classes: dict[str, list[str]] = defaultdict(list)
     modules = list(modules)
@@ -281,47 +302,48 @@ def measure(modules: Collection[Module]) -> Found:
         # the entry point of `python -m` has no content of its own
         folders[module.path.parent] += not module.is_package and module.path.name != "__main__.py"
         if module.path.stem in sys.stdlib_module_names:
-            found["modules named like the standard library's"].append(str(module.path))
-        found["sets of Status by hand"] += statuses_by_hand(module)
-        found["node kinds of a grammar by hand"] += node_kinds_by_hand(module, own)
+            figures["modules named like the standard library's"].append(str(module.path))
+        figures["sets of Status by hand"] += statuses_by_hand(module)
+        figures["node kinds of a grammar by hand"] += node_kinds_by_hand(module, own)
         for place, function in functions(module):
             passed, why = list(excesses(function)), reason(module, function)
             why = why or (LONG_MODULES.get(module.path, "") if passed else "")
             if why:
                 name = "functions with a reason" if passed else "reasons that no function needs"
-                found[name].append(f"{place}: {why}")
+                figures[name].append(f"{place}: {why}")
             else:
                 for name, count in passed:
-                    found[name].append(f"{place}: {count}")
+                    figures[name].append(f"{place}: {count}")
+        figures["local names that say nothing"] += empty_names(module)
         for node in module.nodes:
             if isinstance(node, ast.Constant) and node.value == "paper":
-                found['lines with the literal "paper"'].append(f"{module.path}:{node.lineno}")
+                figures['lines with the literal "paper"'].append(f"{module.path}:{node.lineno}")
         for statement in module.tree.body:
             if isinstance(statement, ast.ClassDef) and not statement.name.startswith("_"):
                 classes[statement.name].append(str(module.path))
-    found['lines with the literal "paper"'] = sorted({*found['lines with the literal "paper"']})
-    found['files with the literal "paper"'] = sorted(
-        {place.partition(":")[0] for place in found['lines with the literal "paper"']}
+    figures['lines with the literal "paper"'] = sorted({*figures['lines with the literal "paper"']})
+    figures['files with the literal "paper"'] = sorted(
+        {place.partition(":")[0] for place in figures['lines with the literal "paper"']}
     )
-    found["modules that write node kinds of a grammar"] = sorted(
-        {place.partition(":")[0] for place in found["node kinds of a grammar by hand"]}
+    figures["modules that write node kinds of a grammar"] = sorted(
+        {place.partition(":")[0] for place in figures["node kinds of a grammar by hand"]}
     )
-    found[f"folders of more than {MAX_MODULES} modules"] = [
+    figures[f"folders of more than {MAX_MODULES} modules"] = [
         f"{folder}: {count}"
         for folder, count in sorted(folders.items())
         if count > MAX_MODULES and folder not in LARGE_FOLDERS
     ]
-    found["large folders with a reason"] = [
+    figures["large folders with a reason"] = [
         f"{folder}: {why}" for folder, why in LARGE_FOLDERS.items() if folders[folder] > MAX_MODULES
     ]
-    found["public class names in several modules"] = [
+    figures["public class names in several modules"] = [
         f"{name}: {', '.join(paths)}" for name, paths in sorted(classes.items()) if len(paths) > 1
     ]
-    found["modules that fit into their one importer"] = mergeable(modules)
-    found["comments"] = [comment for module in modules for comment in comment_lines(module)]
-    found["imports across wings"] = imports_across_wings(modules)
-    found["groups of modules that import each other"] = [", ".join(group) for group in cycles(modules)]
-    return found
+    figures["modules that fit into their one importer"] = mergeable(modules)
+    figures["comments"] = [comment for module in modules for comment in comment_lines(module)]
+    figures["imports across wings"] = imports_across_wings(modules)
+    figures["groups of modules that import each other"] = [", ".join(group) for group in cycles(modules)]
+    return figures
 
 
 MAX_MODULE_LINES = 500

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks import structure
-from benchmarks.structure import Found
+from benchmarks.structure import Figures
 
 SOURCE = Path(__file__).parents[1] / "src" / structure.PACKAGE
 
@@ -19,22 +19,22 @@ _STANDARD_NAMES = {
 
 
 @cache
-def found() -> Found:
+def figures() -> Figures:
     return structure.measure(structure.read(SOURCE))
 
 
 def elsewhere(figure: str, *places: str) -> list[str]:
     """What a figure counts outside of some places."""
-    return [entry for entry in found().get(figure, ()) if not entry.startswith(places)]
+    return [entry for entry in figures().get(figure, ()) if not entry.startswith(places)]
 
 
 def test_no_modules_import_each_other() -> None:
-    assert found()["groups of modules that import each other"] == []
+    assert figures()["groups of modules that import each other"] == []
 
 
 def test_wings_import_only_from_wings_below() -> None:
     """Running loads nothing of building, lazily either; the verbs and the Python API may load both."""
-    assert found()["imports across wings"] == []
+    assert figures()["imports across wings"] == []
 
 
 def test_folders_are_small() -> None:
@@ -42,21 +42,21 @@ def test_folders_are_small() -> None:
 
 
 def test_functions_are_short_or_say_why() -> None:
-    for name in found():
+    for name in figures():
         if name.startswith("functions of more than"):
             assert elsewhere(name) == [], name
     assert elsewhere("reasons that no function needs") == []
-    print(f"{len(found()['functions with a reason'])} functions are long for a reason")  # noqa: T201 - with -s
+    print(f"{len(figures()['functions with a reason'])} functions are long for a reason")  # noqa: T201 - with -s
 
 
 def test_exceptions_are_still_needed() -> None:
-    entries = [*found()["functions with a reason"], *found()["large folders with a reason"]]
+    entries = [*figures()["functions with a reason"], *figures()["large folders with a reason"]]
     for place in (*structure.LONG_MODULES, *structure.LARGE_FOLDERS):
         assert any(entry.startswith(f"{place}:") for entry in entries), place
 
 
 def test_public_class_names_are_unique() -> None:
-    assert found()["public class names in several modules"] == []
+    assert figures()["public class names in several modules"] == []
 
 
 def test_modules_are_not_named_like_the_standard_library() -> None:
@@ -100,6 +100,7 @@ def test_what_is_counted(tmp_path: Path) -> None:
         "class Twice: ...\n"
         "def late():\n    from caretbench import first\n    return [Status.FAILED, Status.TIMEOUT]\n"
         "# Not long.\ndef also_many(self, a, b, c, d, e, f, g, h, i): ...\n"
+        "first_of = min([], key=lambda one: one)\nfound = [text for text in ()]\none, other = ()\n"
     )
     read = structure.read(tmp_path)
     counted = structure.measure(read)
@@ -109,6 +110,7 @@ def test_what_is_counted(tmp_path: Path) -> None:
     assert counted["functions of more than 8 parameters"] == ["second.py:6 also_many: 9"]
     assert counted["public class names in several modules"] == ["Twice: first.py, second.py"]
     assert counted["sets of Status by hand"] == ["second.py:4 FAILED, TIMEOUT"]
+    assert sorted(counted["local names that say nothing"]) == ["second.py:7 one", "second.py:8 found"]
 
 
 def test_wings_are_seen(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def blind_scale(prefix: str, suffix: str, specification: ScaleSpecification) -> 
     first, *others = _texts(prefix, suffix, specification)
     # A text without sense of the asked extent follows all 125 instructions of the starter set, as the reference does.
     # The verifier chooses: a floor should be as high as an answer without sense can get.
-    return next((one for one in (first, *others) if verify(prefix, one, suffix, specification).ok), first)
+    return next((answer for answer in (first, *others) if verify(prefix, answer, suffix, specification).ok), first)
 
 
 def _texts(prefix: str, suffix: str, specification: ScaleSpecification) -> Iterator[str]:

@@ -264,7 +264,7 @@ def reverse_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
     }
     # Of the content words of released descriptions 81.6 % are not in the patch, so recall alone would say little about
     # models.
-    said, wanted, there = (frozenset(content_words(one)) for one in (answer.text, reference.text, patch))
+    said, wanted, there = (frozenset(content_words(text)) for text in (answer.text, reference.text, patch))
     if not wanted:
         return values
     recall, ceiling = len(said & wanted) / len(wanted), len(wanted & there) / len(wanted)

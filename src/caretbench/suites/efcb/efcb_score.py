@@ -232,7 +232,9 @@ def _table(clusters: Sequence[Sequence[ProblemOutcome]], *, blind: bool) -> _Tab
     sums, counts = np.zeros((2, len(clusters), len(TASKS) + len(FLOOR_TASKS)))
     for row, cluster in enumerate(clusters):
         # Sorted, because floating-point sums depend on the order.
-        for outcome in sorted(cluster, key=lambda one: (one.task, one.value, one.floor, one.blind or 0.0)):
+        for outcome in sorted(
+            cluster, key=lambda outcome: (outcome.task, outcome.value, outcome.floor, outcome.blind or 0.0)
+        ):
             column = TASKS.index(outcome.task)
             sums[row, column] += outcome.value
             counts[row, column] += 1

@@ -62,8 +62,8 @@ class PatchCorpus:
 
         known = [{self._columns[word]: count[word] for word in count if word in self._columns} for count in counts]
         starts = np.cumsum([0, *map(len, known)])
-        columns = np.fromiter((column for one in known for column in one), np.int64, int(starts[-1]))
-        values = np.fromiter((number for one in known for number in one.values()), float, len(columns))
+        columns = np.fromiter((column for by_column in known for column in by_column), np.int64, int(starts[-1]))
+        values = np.fromiter((number for by_column in known for number in by_column.values()), float, len(columns))
         weights = (1 + np.log(values)) * self._rarity[columns]
         vectors = csr_array((weights, columns, starts), shape=(len(known), len(self._columns)))
         # Products of vectors add up in the order of the columns. Sorted, the sums are the same for every order of the
@@ -217,8 +217,10 @@ def _question_ngrams(problem: AttackQuestion) -> Sequence[float]:
     def log_likelihood(line: str) -> float:
         score = 0.0
         for before, word in _bigrams(line):
-            one = (words[word] + SMOOTHING_STRENGTH * UNSEEN_SHARE) / (total + SMOOTHING_STRENGTH)
-            score += math.log((pairs[before, word] + SMOOTHING_STRENGTH * one) / (heads[before] + SMOOTHING_STRENGTH))
+            probability = (words[word] + SMOOTHING_STRENGTH * UNSEEN_SHARE) / (total + SMOOTHING_STRENGTH)
+            score += math.log(
+                (pairs[before, word] + SMOOTHING_STRENGTH * probability) / (heads[before] + SMOOTHING_STRENGTH)
+            )
         return score
 
     # Only lines that differ are scored. In naive edits this alone finds .65 (two words exchanged) to .77 (three
@@ -245,4 +247,4 @@ def best_floor(floors: Mapping[str, Mapping[str, float]], problem_ids: Sequence[
     """Return the attack with the highest accuracy on these problems; None without problems."""
     if not problem_ids:
         return None
-    return max(floors, key=lambda name: (sum(floors[name].get(one, 0.0) for one in problem_ids), name))
+    return max(floors, key=lambda name: (sum(floors[name].get(problem, 0.0) for problem in problem_ids), name))

@@ -41,12 +41,14 @@ from caretbench.versions import versions
 def implementation_problems(code: CodeContext) -> list[Problem]:
     """Return a problem for each implementation of a context; all show the same text under different instructions."""
     problems = []
-    for number, one in enumerate(code.others):
+    for number, rewritten in enumerate(code.others):
         other = code.others[(number + 1) % len(code.others)]
-        instruction = chosen_wording(one.instructions, f"icc/{code.id}/{one.rewrite}")
-        labels: dict[str, Label] = {"category": one.category, "rewrite": one.rewrite}
-        other_text = "" if other is one else other.text
-        problems.append(_problem(code, one.rewrite, instruction, one.text, one.rule, labels, other_text))
+        instruction = chosen_wording(rewritten.instructions, f"icc/{code.id}/{rewritten.rewrite}")
+        labels: dict[str, Label] = {"category": rewritten.category, "rewrite": rewritten.rewrite}
+        other_text = "" if other is rewritten else other.text
+        problems.append(
+            _problem(code, rewritten.rewrite, instruction, rewritten.text, rewritten.rule, labels, other_text)
+        )
     return problems
 
 
@@ -94,24 +96,24 @@ def variant_problems(contexts: Mapping[str, CodeContext], variants: Sequence[Var
     Answers are run with the tests. A variant with a predicate has it as a second check; all have the judge's criterion.
     """
     problems = []
-    for one in variants:
-        code = contexts[one.context]
+    for variant in variants:
+        code = contexts[variant.context]
         labels: dict[str, Label] = {
-            "category": one.category, "instruction_by": "people" if one.origin == "hand" else "model",
+            "category": variant.category, "instruction_by": "people" if variant.origin == "hand" else "model",
         }  # fmt: skip
-        if one.author:
-            labels["author"] = one.author
-        other = _other_text(code, one, variants)
-        problems.append(_problem(code, one.name, one.instruction, one.text, one.rule, labels, other))
+        if variant.author:
+            labels["author"] = variant.author
+        other = _other_text(code, variant, variants)
+        problems.append(_problem(code, variant.name, variant.instruction, variant.text, variant.rule, labels, other))
     return problems
 
 
-def _other_text(context: CodeContext, one: Variant, variants: Sequence[Variant]) -> str:
+def _other_text(context: CodeContext, variant: Variant, variants: Sequence[Variant]) -> str:
     """Return the right answer to another instruction of the context; empty if it has no other one."""
-    texts = [each.text for each in variants if each.context == one.context]
-    number = texts.index(one.text)
+    texts = [each.text for each in variants if each.context == variant.context]
+    number = texts.index(variant.text)
     texts += [each.text for each in context.others]
-    return next((text for text in texts[number + 1 :] + texts[:number] if text != one.text), "")
+    return next((text for text in texts[number + 1 :] + texts[:number] if text != variant.text), "")
 
 
 def _problem(
@@ -163,15 +165,19 @@ def build_variants(
     contexts: Sequence[CodeContext], files: Sequence[Path], executor: Executor, models: BuildModels, progress: Progress
 ) -> VariantBuild:
     """Return the problems of variants that people wrote into files, and that models write for all contexts."""
-    by_id = {one.id: one for one in contexts}
+    by_id = {context.id: context for context in contexts}
     variants, faults = [], []
     for path in files:
         written = read_variants(path)
         faults += written.faults
-        taken = {one.id for one in written.contexts if one.id in by_id}
-        faults += [f"{one.place}: the id {one.id!r} exists already" for one in written.contexts if one.id in taken]
-        by_id |= {one.id: one for one in written.contexts if one.id not in taken}
-        variants += [one for one in written.variants if one.context not in taken]
+        taken = {context.id for context in written.contexts if context.id in by_id}
+        faults += [
+            f"{context.place}: the id {context.id!r} exists already"
+            for context in written.contexts
+            if context.id in taken
+        ]
+        by_id |= {context.id: context for context in written.contexts if context.id not in taken}
+        variants += [variant for variant in written.variants if variant.context not in taken]
     malformed: Sequence[ExaminedVariant] = ()
     if GENERATOR_ROLE in models.roles:
         generated = generate_variants([*by_id.values()], models)
@@ -248,7 +254,7 @@ class _Build:
         contexts = self._contexts(material)
         variants = self._variants(contexts)
         self.rejects += variants.rejects
-        implementations = [problem for one in contexts for problem in implementation_problems(one)]
+        implementations = [problem for context in contexts for problem in implementation_problems(context)]
         implementations += variants.problems
         scale = self._scale_problems(material)
         candidates = [*implementations, *scale]
@@ -286,8 +292,10 @@ class _Build:
             for name, other in repeated.items()
         ]
         return material._replace(
-            functions=tuple(one for one in material.functions if (one.program or one.id) not in repeated),
-            files=tuple(one for one in material.files if one.id not in repeated),
+            functions=tuple(
+                function for function in material.functions if (function.program or function.id) not in repeated
+            ),
+            files=tuple(file for file in material.files if file.id not in repeated),
         )
 
     def _contexts(self, material: BuildMaterial) -> list[CodeContext]:
@@ -299,7 +307,7 @@ class _Build:
             contexts += middles
             self.rejects += rejects
             self.progress("functions", 1, None)
-        proposed = sum(len(one.others) for one in contexts)
+        proposed = sum(len(context.others) for context in contexts)
         self.yields |= {"contexts": len(contexts), "implementations": proposed}
         self.progress("implementations", 0, proposed)
         examined, rejects = examined_contexts(
@@ -307,7 +315,7 @@ class _Build:
             lambda count: self.progress("implementations", count, None),
         )  # fmt: skip
         self.rejects += rejects
-        agreeing = sum(len(one.others) for one in examined)
+        agreeing = sum(len(context.others) for context in examined)
         self.yields |= {"contexts that agree": len(examined), "implementations that agree": agreeing}
         return examined
 
@@ -318,7 +326,7 @@ class _Build:
         if not options.variants and not generates:
             return VariantBuild()
         known = contexts if generates else ()
-        chosen = balanced_choice(known, options.max_generated, lambda one: one.id, (), options.seed)
+        chosen = balanced_choice(known, options.max_generated, lambda context: context.id, (), options.seed)
         files = [Path(name) for name in options.variants]
         built = build_variants(chosen, files, self.executor.programs, self.models, self.progress)
         for line in built.notes:
@@ -337,7 +345,7 @@ class _Build:
         self.rejects += rejects
         self.yields["middles for scc"] = len(candidates)
         chosen = chosen_middles(candidates, options.max_scc, options.seed)
-        return [scale_problem(one.file, one.middle) for one in chosen]
+        return [scale_problem(candidate.file, candidate.middle) for candidate in chosen]
 
     def _valid(self, problems: Iterable[Problem], validity: Mapping[str, Validity]) -> list[Problem]:
         # Where no wrong answer was found to fail, nothing shows that the tests would notice one.
@@ -359,13 +367,13 @@ class _Build:
         if limit is None or limit >= len(problems):
             return list(problems)
         levels: tuple[Callable[[Problem], str], ...] = (
-            lambda one: one.label("category"),
-            lambda one: str(one.labels.get("rewrite") or one.labels.get("author", "")),
-            lambda one: one.cluster,
+            lambda problem: problem.label("category"),
+            lambda problem: str(problem.labels.get("rewrite") or problem.labels.get("author", "")),
+            lambda problem: problem.cluster,
         )
-        balanced = balanced_choice(problems, limit, lambda one: one.id, levels, self.options.seed)
-        kept = {one.id for one in balanced}
-        return [one for one in problems if one.id in kept]
+        balanced = balanced_choice(problems, limit, lambda problem: problem.id, levels, self.options.seed)
+        kept = {problem.id for problem in balanced}
+        return [problem for problem in problems if problem.id in kept]
 
     def _reviewed(self, problems: list[Problem]) -> list[Problem]:
         """Return the problems that people keep; without a review, all."""

@@ -93,9 +93,9 @@ class BuildMaterial(NamedTuple):
     @property
     def hash(self) -> str:
         """Hash of all texts."""
-        functions = [f"{one.id}\0{one.text}\0{one.test}" for one in self.functions]
-        cases = [one.cases.model_dump_json() for one in self.files if one.cases]
-        return sha256_text(*functions, *(f"{one.id}\0{one.text}\0{one.tests}" for one in self.files), *cases)
+        functions = [f"{function.id}\0{function.text}\0{function.test}" for function in self.functions]
+        cases = [file.cases.model_dump_json() for file in self.files if file.cases]
+        return sha256_text(*functions, *(f"{file.id}\0{file.text}\0{file.tests}" for file in self.files), *cases)
 
 
 class Reject(Row):

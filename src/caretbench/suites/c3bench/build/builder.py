@@ -142,8 +142,8 @@ def repeated_sources(problems: Sequence[Problem]) -> Mapping[str, str]:
         # Sources, not problems: those of one source repeat its text, each with another hole.
         first.setdefault(problem.cluster, problem)
     texts = grouped(
-        (one.caret.language, (one.cluster, f"{one.caret.prefix}{one.reference}{one.caret.suffix}"))
-        for one in first.values()
+        (problem.caret.language, (problem.cluster, f"{problem.caret.prefix}{problem.reference}{problem.caret.suffix}"))
+        for problem in first.values()
     )
     repeated = {name: other for group in texts.values() for name, other in near_duplicate_texts(group).items()}
     return {problem.id: first[repeated[problem.cluster]].id for problem in problems if problem.cluster in repeated}

@@ -126,14 +126,18 @@ CHECKS_PREFIX = "check_"
 def unpaired_functions(text: str, checks: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the functions without a check, and of the checks without a function, in order."""
     names, checking = _function_names(text), _function_names(checks)
-    checked = [one.removeprefix(CHECKS_PREFIX) for one in checking if one.startswith(CHECKS_PREFIX)]
+    checked = [name.removeprefix(CHECKS_PREFIX) for name in checking if name.startswith(CHECKS_PREFIX)]
     unknown = tuple(f"{CHECKS_PREFIX}{name}" for name in checked if name not in names)
-    return tuple(one for one in names if one not in checked), unknown
+    return tuple(candidate for candidate in names if candidate not in checked), unknown
 
 
 def _function_names(text: str) -> list[str]:
     module = python_module(text)
-    return [] if module is None else [one.name for one in module.body if isinstance(one, ast.FunctionDef)]
+    return (
+        []
+        if module is None
+        else [statement.name for statement in module.body if isinstance(statement, ast.FunctionDef)]
+    )
 
 
 def paired_functions(identity: str, text: str, checks: str, provenance: Provenance) -> Iterator[CheckedFunction]:
@@ -155,14 +159,14 @@ def paired_functions(identity: str, text: str, checks: str, provenance: Provenan
 def _reduced(text: str, module: ast.Module, name: str) -> str:
     """Return a program with one function of a module: imports, what the function refers to, and the function."""
     needed = _needed(module, name)
-    used = {one.id for statement in needed for one in ast.walk(statement) if isinstance(one, ast.Name)}
+    used = {node.id for statement in needed for node in ast.walk(statement) if isinstance(node, ast.Name)}
     position = PythonPositions(text)
     parts = []
-    for one in module.body:
-        if one in needed or (isinstance(one, ast.Import | ast.ImportFrom) and _imports(one, used)):
-            line = min([one.lineno, *(each.lineno for each in getattr(one, "decorator_list", ()))])
-            end = position(one.end_lineno or line, 0)
-            parts.append((one, text[position(line, 0) : end] + text[end:].split("\n", 1)[0]))
+    for definition in module.body:
+        if definition in needed or (isinstance(definition, ast.Import | ast.ImportFrom) and _imports(definition, used)):
+            line = min([definition.lineno, *(each.lineno for each in getattr(definition, "decorator_list", ()))])
+            end = position(definition.end_lineno or line, 0)
+            parts.append((definition, text[position(line, 0) : end] + text[end:].split("\n", 1)[0]))
     return _joined(parts)
 
 
@@ -178,7 +182,7 @@ def _needed(module: ast.Module, name: str) -> set[ast.stmt]:
         statement = waiting.pop()
         if statement not in needed:
             needed.add(statement)
-            names = {one.id for one in ast.walk(statement) if isinstance(one, ast.Name)}
+            names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
             waiting += [each for defined_name in sorted(names & defined.keys()) for each in defined[defined_name]]
     return needed
 
@@ -187,7 +191,7 @@ def _imports(statement: ast.Import | ast.ImportFrom, used: set[str]) -> bool:
     # What a star binds is not known without importing it, and a future import changes the syntax of the rest.
     if isinstance(statement, ast.ImportFrom) and (statement.module == "__future__" or statement.names[0].name == "*"):
         return True
-    return any((one.asname or one.name).partition(".")[0] in used for one in statement.names)
+    return any((alias.asname or alias.name).partition(".")[0] in used for alias in statement.names)
 
 
 def _joined(parts: list[tuple[ast.stmt, str]]) -> str:
@@ -276,10 +280,10 @@ def _language(name: str) -> str:
 def case_functions(program: SourceText) -> list[CheckedFunction]:
     """Return the functions of a Python program with cases: each is decided by the cases of the whole program."""
     module = python_module(program.text) if program.language == "python" and program.cases else None
-    functions = (one for one in module.body if isinstance(one, ast.FunctionDef)) if module else ()
+    functions = (statement for statement in module.body if isinstance(statement, ast.FunctionDef)) if module else ()
     known = (program.provenance, program.cases, program.id, program.cluster)
     # Of two functions with one name the program has the last.
-    names = dict.fromkeys(one.name for one in functions)
+    names = dict.fromkeys(function.name for function in functions)
     return [CheckedFunction(f"{program.id}/{name}", name, program.text, "", *known) for name in names]
 
 
@@ -291,12 +295,12 @@ def checked_function(program: SourceText) -> CheckedFunction | None:
     module, tests = python_module(program.text), python_module(program.tests)
     if program.language != "python" or module is None or tests is None or not tests.body:
         return None
-    functions = {one.name for one in module.body if isinstance(one, ast.FunctionDef)}
-    names = {one.id for one in ast.walk(tests) if isinstance(one, ast.Name)}
+    functions = {statement.name for statement in module.body if isinstance(statement, ast.FunctionDef)}
+    names = {node.id for node in ast.walk(tests) if isinstance(node, ast.Name)}
     defined = {
         name
-        for one in module.body
-        for name in ([one.name] if isinstance(one, ast.FunctionDef | ast.ClassDef) else _targets(one))
+        for statement in module.body
+        for name in ([statement.name] if isinstance(statement, ast.FunctionDef | ast.ClassDef) else _targets(statement))
     }
     used = names & defined
     # Assertions that also use a class or a constant of the program check more than one function, and could not be
@@ -311,5 +315,5 @@ def checked_function(program: SourceText) -> CheckedFunction | None:
 
 def _targets(statement: ast.stmt) -> set[str]:
     if isinstance(statement, ast.Import | ast.ImportFrom):
-        return {(one.asname or one.name).partition(".")[0] for one in statement.names}
-    return {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

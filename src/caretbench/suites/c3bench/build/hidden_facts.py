@@ -41,14 +41,18 @@ def hidden_fact(prefix: str, middle: str, suffix: str, language: str) -> str:
 def _names(root: tree_sitter.Node, start: int, end: int, text: str, language: str) -> Iterator[str]:
     """Yield the names that a middle declares for the text around it, and that nothing shown uses."""
     used = identifiers(text, language).names
-    for one in DeclarationIndex(root, language).all:
-        if not start <= one.start < end or one.scope_start >= start or one.role in ("parameter", "field"):
+    for declaration in DeclarationIndex(root, language).all:
+        if (
+            not start <= declaration.start < end
+            or declaration.scope_start >= start
+            or declaration.role in ("parameter", "field")
+        ):
             continue
-        own = (one.start, one.start + 1)
-        if one.role in ("function", "typename"):
-            own = _outermost(root, one.start, start)  # a function that calls itself is not used by that
-        if not any(other.name == one.name and not own[0] <= other.start < own[1] for other in used):
-            yield f"the name {one.name}"
+        own = (declaration.start, declaration.start + 1)
+        if declaration.role in ("function", "typename"):
+            own = _outermost(root, declaration.start, start)  # a function that calls itself is not used by that
+        if not any(other.name == declaration.name and not own[0] <= other.start < own[1] for other in used):
+            yield f"the name {declaration.name}"
 
 
 def _outermost(root: tree_sitter.Node, position: int, start: int) -> tuple[int, int]:
@@ -68,7 +72,7 @@ def _literals(
     for node in walk(root, start, end):
         kind = kinds.literal_kinds.get(node.type) if node.start_byte >= start else None
         if kind == "string":
-            parts = [one for one in node.children if not one.child_count] or [node]
+            parts = [child for child in node.children if not child.child_count] or [node]
             text = " ".join(map(text_of, parts)).lower()
             yield from (f'"{word}"' for word in _WORD.findall(text) if word not in words)
         elif kind in ("int", "float") and text_of(node) not in numbers | _SMALL and _decides(node, values):
@@ -78,7 +82,9 @@ def _literals(
 def _decides(number: tree_sitter.Node, values: frozenset[str]) -> bool:
     """Return whether a number is compared, or a value by itself."""
     parent = number.parent
-    return parent is not None and (parent.type in values or any(one.type in _COMPARISONS for one in parent.children))
+    return parent is not None and (
+        parent.type in values or any(child.type in _COMPARISONS for child in parent.children)
+    )
 
 
 def unused_import(prefix: str, middle: str, suffix: str, language: str) -> str:

@@ -45,17 +45,17 @@ def implementation_middles(
     text = function.text
     unused: Counter[tuple[str, str]] = Counter()
     usable: list[CodeContext] = []
-    for one in contexts:
-        length = one.end - one.start
-        kind = _extraction(function, one)
+    for context in contexts:
+        length = context.end - context.start
+        kind = _extraction(function, context)
         if length > max_share * (len(text) - length):
             unused["long", f"longer than {max_share:.0%} of the text around it"] += 1
         elif kind is None:
             unused["no_unit", "neither a node nor a run of 3 to 5 lines"] += 1
-        elif hidden_fact(text[: one.start], text[one.start : one.end], text[one.end :], "python"):
+        elif hidden_fact(text[: context.start], text[context.start : context.end], text[context.end :], "python"):
             unused["hidden", "a name, text or number of it is not shown"] += 1
         else:
-            usable.append(function_context(function, one.start, one.end, one.equivalents, kind))
+            usable.append(function_context(function, context.start, context.end, context.equivalents, kind))
     # By the function's name: the share holds for any set of functions, and one that is added changes no other.
     prefers_lines = int(sha256_text(str(seed), "extraction", function.id)[:8], 16) < LINE_SHARE * 16**8
     chosen = _chosen(usable, per_function, "lines" if prefers_lines else "node")
@@ -71,12 +71,12 @@ def _reject(place: str, reason: str, detail: str, count: int = 1) -> Reject:
 
 def _chosen(usable: Sequence[CodeContext], per_function: int, preferred: str) -> list[CodeContext]:
     """Return middles that do not overlap: by preferred kind, then those with the most implementations."""
-    ordered = sorted(usable, key=lambda one: (one.extraction != preferred, -len(one.others), *one.span))
+    ordered = sorted(usable, key=lambda context: (context.extraction != preferred, -len(context.others), *context.span))
     chosen: list[CodeContext] = []
-    for one in ordered:
-        start, end = one.span
+    for context in ordered:
+        start, end = context.span
         if len(chosen) < per_function and not any(start < each.span[1] and each.span[0] < end for each in chosen):
-            chosen.append(one)
+            chosen.append(context)
     return chosen
 
 
@@ -111,15 +111,17 @@ def examined_contexts(
     """
     rejects: list[Reject] = []
     legible = [replace(context, others=tuple(_legible(context, rejects))) for context in contexts]
-    outcomes = _outcomes((_trial(one, each.text) for one in legible for each in one.others), executor, progress)
+    outcomes = _outcomes(
+        (_trial(context, each.text) for context in legible for each in context.others), executor, progress
+    )
     kept = []
     for context in legible:
         agreeing = []
-        for one in context.others:
-            if (fault := outcomes[_trial(context, one.text).id]) is None:
-                agreeing.append(one)
+        for other in context.others:
+            if (fault := outcomes[_trial(context, other.text).id]) is None:
+                agreeing.append(other)
             else:
-                place = f"{context.id}/{one.rewrite}"
+                place = f"{context.id}/{other.rewrite}"
                 rejects.append(Reject(stage="tests", place=place, reason=fault.reason, detail=fault.detail))
         if agreeing:
             kept.append(replace(context, others=tuple(agreeing)))
@@ -129,15 +131,15 @@ def examined_contexts(
 def _legible(context: CodeContext, rejects: list[Reject]) -> Iterator[Equivalent]:
     # Each kept implementation joins the list, so that no two of a context are nearly the same.
     others = [context.reference]
-    for one in context.others:
-        reason = quality_reject(context.prefix, one.text, context.suffix, others)
+    for other in context.others:
+        reason = quality_reject(context.prefix, other.text, context.suffix, others)
         if reason:
             kind, _, detail = reason.partition(": ")
-            place = f"{context.id}/{one.rewrite}"
+            place = f"{context.id}/{other.rewrite}"
             rejects.append(Reject(stage="implementation", place=place, reason=kind, detail=detail))
         else:
-            others.append(one.text)
-            yield one
+            others.append(other.text)
+            yield other
 
 
 def _trial(context: CodeContext, text: str) -> ExecutionRequest:
@@ -151,7 +153,7 @@ def _outcomes(
 ) -> dict[str, AgreementFault | None]:
     """Return the faults of trials by their ids; None for those that agree."""
     outcomes: dict[str, AgreementFault | None] = {}
-    for result in executor.submit({one.id: one for one in trials}.values()):
+    for result in executor.submit({trial.id: trial for trial in trials}.values()):
         # A missing verdict must not become a reject: the same build on a machine with the toolchain would give another
         # set.
         if result.status.is_machine_fault:

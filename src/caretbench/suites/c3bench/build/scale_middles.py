@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 import tree_sitter
@@ -183,15 +184,15 @@ def _whole_lines(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 def _blocks(view: StatementView, language: str, *, tested: bool) -> Iterator[ScaleMiddle]:
     """Yield statements and bodies; without tests a body has its number of lines, since repeated it is a body, too."""
-    for one in view.statements:
-        if one.kind not in _BLOCKS:
+    for statement in view.statements:
+        if statement.kind not in _BLOCKS:
             continue
-        block = ScaleSpecification.of({"language": language, "kind": "block", "node": one.kind})
-        span = _whole_lines(view.text, one.start, one.end)
+        block = ScaleSpecification.of({"language": language, "kind": "block", "node": statement.kind})
+        span = _whole_lines(view.text, statement.start, statement.end)
         if span is not None:
-            column = column_at(view.text, one.keyword)
+            column = column_at(view.text, statement.keyword)
             yield ScaleMiddle(*span, "block", block.model_copy(update={"column": column}))
-        inner = _body_lines(view, one)
+        inner = _body_lines(view, statement)
         if inner is not None and tested:
             yield ScaleMiddle(*inner, "block", block.model_copy(update={"header_in_prefix": True}))
         elif inner is not None:
@@ -220,7 +221,7 @@ def _body_lines(view: StatementView, statement: CodeStatement) -> tuple[int, int
 
 def _line_runs(view: StatementView, parsed: ParsedFile) -> Iterator[ScaleMiddle]:
     """Yield runs of whole statements of one list that have three to five lines of code."""
-    by_list = grouped(((one.parent, one.branch), one) for one in view.statements)
+    by_list = grouped(((statement.parent, statement.branch), statement) for statement in view.statements)
     for statements in by_list.values():
         for index, first in enumerate(statements):
             for last in statements[index:]:
@@ -237,7 +238,7 @@ def _run(
     first, last = (len(encode(view.text[:position])) for position in span)
     counts: dict[LineUnit, int] = {"code_line": code_line_count(parsed._replace(start=first, end=last))}
     # Nobody counts blank lines, and a method is no statement to a reader.
-    if all(one.kind not in ("function", "class") for one in statements):
+    if all(statement.kind not in ("function", "class") for statement in statements):
         counts["statement"] = len(statements)
     for unit, count in counts.items():
         if count in _LINE_RUNS:
@@ -302,19 +303,19 @@ def scale_candidates(
         counts: Counter[tuple[str, str]] = Counter()
         proposed = _proposed(file, max_share, counts)
         queue = balanced_choice(
-            proposed, None, lambda one: one.key, (lambda one: one.middle.type, lambda one: one.form), seed
+            proposed, None, attrgetter("key"), (attrgetter("middle.type"), attrgetter("form")), seed
         )
         kept: list[ScaleCandidate] = []
-        for position, one in enumerate(queue):
+        for position, candidate in enumerate(queue):
             if len(kept) == per_file:
                 # A Java file of 170 lines has hundreds of middles, each tried against seven answers.
                 counts["not_tried", f"the file has {per_file} already"] = len(queue) - position
                 break
-            start, end = one.middle.start, one.middle.end
+            start, end = candidate.middle.start, candidate.middle.end
             if hidden := hidden_fact(file.text[:start], file.text[start:end], file.text[end:], file.language):
                 counts["hidden", f"not shown: {hidden}"] += 1
-            elif rejects_wrong_answers(file.text, one.middle, tested=bool(file.checks)):
-                kept.append(one)
+            elif rejects_wrong_answers(file.text, candidate.middle, tested=bool(file.checks)):
+                kept.append(candidate)
             else:
                 counts["accepts_wrong", "the specification fails the reference, or accepts a wrong answer"] += 1
         if not queue:
@@ -350,18 +351,13 @@ def chosen_middles(candidates: Sequence[ScaleCandidate], limit: int | None, seed
     Within a type, middles of files with tests come first; languages take turns, then forms of the specification, then
     files.
     """
-    queues = {
-        name: sorted(
-            balanced_choice(
-                [one for one in candidates if one.middle.type == name], None, lambda one: one.key,
-                (lambda one: one.file.language, lambda one: one.form, lambda one: one.file.id), seed,
-            ),
-            key=lambda one: not one.file.checks,
-        )
-        for name in sorted({one.middle.type for one in candidates})
-    }  # fmt: skip
+    levels = (attrgetter("file.language"), attrgetter("form"), attrgetter("file.id"))
+    queues = {}
+    for name, of_type in sorted(grouped((candidate.middle.type, candidate) for candidate in candidates).items()):
+        balanced = balanced_choice(of_type, None, attrgetter("key"), levels, seed)
+        queues[name] = sorted(balanced, key=lambda candidate: not candidate.file.checks)
     wanted = _quotas({name: len(queue) for name, queue in queues.items()}, limit)
-    return [one for name, queue in queues.items() for one in queue[: wanted[name]]]
+    return [candidate for name, queue in queues.items() for candidate in queue[: wanted[name]]]
 
 
 def _quotas(supply: dict[str, int], limit: int | None) -> dict[str, int]:
@@ -378,7 +374,7 @@ def _quotas(supply: dict[str, int], limit: int | None) -> dict[str, int]:
     exact = {name: round(total * share[name], 6) for name in supply}
     wanted = {name: int(count) for name, count in exact.items()}
     rest = int(total + 1e-6) - sum(wanted.values())
-    for name in sorted(exact, key=lambda one: wanted[one] - exact[one])[:rest]:
+    for name in sorted(exact, key=lambda kind: wanted[kind] - exact[kind])[:rest]:
         wanted[name] += 1
     return {name: min(supply[name], count) for name, count in wanted.items()}
 

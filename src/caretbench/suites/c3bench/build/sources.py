@@ -119,7 +119,7 @@ class _Reader:
         file = program._replace(tests=lead + program.tests)
         self._file(file, place)
         if self.files.get(program.id) is file:
-            self.functions |= {one.id: one for one in case_functions(program)}
+            self.functions |= {case.id: case for case in case_functions(program)}
 
     def _function(self, function: CheckedFunction, place: str) -> None:
         # HumanEval-Infilling has a row for each middle of a function.
@@ -211,12 +211,12 @@ def _source_paths(root: Path) -> Iterator[Path]:
     """Yield source files and files of rows below a folder, in order; hidden and generated folders are skipped."""
     entries = [languages()[name] for name in LANGUAGES]
     # Dialects such as TSX have grammars of their own, for which there is no table of statements.
-    dialects = {suffix for entry in entries for one in entry.dialects.values() for suffix in one.suffixes}
-    suffixes = {one for entry in entries for one in (entry.suffix, *entry.more_suffixes)} - dialects
+    dialects = {suffix for entry in entries for dialect in entry.dialects.values() for suffix in dialect.suffixes}
+    suffixes = {suffix for entry in entries for suffix in (entry.suffix, *entry.more_suffixes)} - dialects
     for path in sorted(root.rglob("*")):
         folders = path.relative_to(root).parts[:-1]
         # Packages of others have other licences, and build folders repeat the sources.
-        if any(one in _SKIPPED_FOLDERS or one.startswith(".") for one in folders):
+        if any(folder in _SKIPPED_FOLDERS or folder.startswith(".") for folder in folders):
             continue
         if path.name.endswith((*suffixes, *_ROWS)) and path.is_file():
             yield path

@@ -65,7 +65,7 @@ class FeatureRule(NamedTuple):
         missing = [name for name in self.requires if effective.isdisjoint(name.split("|"))]
         idle = [("no " if features.isdisjoint(name.split("|")) else "idle ") + name for name in missing]
         return [
-            *(one.replace("|", " or ") for one in idle),
+            *(phrase.replace("|", " or ") for phrase in idle),
             *(f"has {name}" for name in self.forbids if name in features),
         ]
 
@@ -108,9 +108,10 @@ class TreeParts(NamedTuple):
         nothing: set[int] = set()
         for match in matches(parse(prefix + text + suffix, language).root_node, language, "features"):
             in_span = {
-                name: [one for one in nodes if start <= one.start_byte < start + size] for name, nodes in match.items()
+                name: [node for node in nodes if start <= node.start_byte < start + size]
+                for name, nodes in match.items()
             }
-            nothing.update(one.id for one in in_span.pop("nothing", ()))
+            nothing.update(node.id for node in in_span.pop("nothing", ()))
             if not in_span.get("inside", True):
                 continue
             for name, nodes in match.items():
@@ -119,19 +120,19 @@ class TreeParts(NamedTuple):
                     parts.span.setdefault(name, []).extend(in_span[name])
             parts._add_values(match, in_span)
         if nothing:
-            parts.span["comprehension"] = [one for one in parts.span["comprehension"] if one.id not in nothing]
+            parts.span["comprehension"] = [node for node in parts.span["comprehension"] if node.id not in nothing]
         return parts
 
     def _add_values(self, captured: Captures, own: Captures) -> None:
-        self.calls.extend((captured["call.name"][0], one) for one in own.get("arguments", ()))
+        self.calls.extend((captured["call.name"][0], node) for node in own.get("arguments", ()))
         for value in own.get("value", ()):
-            names = [text_of(one) for one in captured.get("bound.name", ())]
-            labels = [f"bound:{one}" for name in names for one in (name, ANY_NAME)] or ["returned"]
+            names = [text_of(node) for node in captured.get("bound.name", ())]
+            labels = [f"bound:{bound}" for name in names for bound in (name, ANY_NAME)] or ["returned"]
             self.values.extend((label, value) for label in labels)
 
     def within(self, name: str, node: Node) -> bool:
         """Return whether something else that is captured by a name is within a node of the span."""
-        return any(_covers(node, one) and one != node for one in self.span.get(name, ()))
+        return any(_covers(node, outer) and outer != node for outer in self.span.get(name, ()))
 
     def returns_last(self, text: str) -> bool:
         """Return whether the last statement of a text is a ``return``."""
@@ -151,7 +152,7 @@ def _features(parts: TreeParts, language: str) -> Iterator[str]:
     yield from _loop_features(parts)
     yield from _filled_containers(parts)
     yield from _shapes(parts)
-    sorts = sum(text_of(one) in ("sorted", "sort") for one in parts.span.get("call.name", ()))
+    sorts = sum(text_of(name) in ("sorted", "sort") for name in parts.span.get("call.name", ()))
     yield from (f"sorts:{number}" for number in range(1, sorts + 1))
     if "matches.name" in parts.span:
         yield f"matches:{ANY_NAME}"
@@ -160,19 +161,19 @@ def _features(parts: TreeParts, language: str) -> Iterator[str]:
 
 
 def _filled_containers(parts: TreeParts) -> Iterator[str]:
-    changed = {text_of(one) for one in parts.span.get("changed", ())}
+    changed = {text_of(node) for node in parts.span.get("changed", ())}
     for name, nodes in parts.span.items():
         kind, _, held = name.partition(".")
         if kind == "filled":
-            for one in changed.intersection(map(text_of, nodes)):
-                yield from (f"fills:{held}", f"fills:{held}:{one}")
+            for node in changed.intersection(map(text_of, nodes)):
+                yield from (f"fills:{held}", f"fills:{held}:{node}")
 
 
 def _shapes(parts: TreeParts) -> Iterator[str]:
     """Yield the number of returns, and the shapes, outside of nested functions."""
-    nested = [one for name in ("lambda", "function", "class") for one in parts.span.get(name, ())]
+    nested = [node for name in ("lambda", "function", "class") for node in parts.span.get(name, ())]
     for name in ("return", *(name for name in parts.span if name.startswith("shape."))):
-        count = sum(not any(is_in(one, other) for other in nested) for one in parts.span.get(name, ()))
+        count = sum(not any(is_in(node, other) for other in nested) for node in parts.span.get(name, ()))
         if name == "return":
             yield f"returns:{count}"
         elif count:
@@ -224,16 +225,16 @@ def _loop_features(parts: TreeParts) -> Iterator[str]:
     loops = parts.span.get("in.loop", [])
     for loop in loops:
         for kind, feature in (("updated.name", "updated_in_loop"), ("call.name", "in_loop:call")):
-            yield from (f"{feature}:{text_of(one)}" for one in parts.span.get(kind, ()) if _covers(loop, one))
+            yield from (f"{feature}:{text_of(node)}" for node in parts.span.get(kind, ()) if _covers(loop, node))
         yield from (f"in_loop:{kind}" for kind in _IN_LOOPS if parts.within(kind, loop))
         # A swap in the inner loop is a bubble sort.
         is_inner = any(is_in(loop, other) for other in loops)
         if is_inner and parts.within("compare", loop) and not parts.within("changed", loop):
             yield "picks_smallest"
     # A comprehension is there once for each of its clauses; some loops of Go are `for` and `while`.
-    statements = {one for name in ("for", "while") for one in parts.span.get(name, ())}
+    statements = {node for name in ("for", "while") for node in parts.span.get(name, ())}
     nested = [*statements, *parts.span.get("clause", ())]
-    depth = max((sum(_covers(other, one) for other in nested) for one in nested), default=0)
+    depth = max((sum(_covers(other, inner) for other in nested) for inner in nested), default=0)
     yield from (f"loop_depth:{number}" for number in range(1, min(depth, _MAX_LOOPS) + 1))
 
 

@@ -89,7 +89,7 @@ def _python_node(node: ast.AST) -> tuple[str, list[ast.AST | str]]:
             continue
         if isinstance(value, ast.AST):
             children.append(value)
-        elif isinstance(value, list) and value and all(isinstance(one, ast.AST) for one in value):
+        elif isinstance(value, list) and value and all(isinstance(item, ast.AST) for item in value):
             # Without the marks the bodies of `if` and `else` could be exchanged without a distance.
             children += [f"{name}:", *value]
         elif value is not None and value != []:
@@ -131,9 +131,9 @@ def style_faults(text: str, language: str = "python", span: tuple[int, int] | No
     # pycodestyle counts blank lines against the line that follows them, and those before a middle are the prefix's.
     lead = len(LINE_END.findall(text[span[0] : span[1]])) - len(LINE_END.findall(text[span[0] : span[1]].lstrip()))
     return [
-        one
-        for one in faults
-        if first <= one.line <= last and not (one.code.startswith(_BLANK_LINES) and one.line <= first + lead)
+        fault
+        for fault in faults
+        if first <= fault.line <= last and not (fault.code.startswith(_BLANK_LINES) and fault.line <= first + lead)
     ]
 
 

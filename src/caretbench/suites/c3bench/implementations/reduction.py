@@ -47,7 +47,7 @@ class PredicateWords:
         self._words: set[str] = set()
         self._all = False
         for name in requires:
-            own = {word for one in name.split("|") for word in _words_of(one, prefix, text) if _has(word, text)}
+            own = {word for choice in name.split("|") for word in _words_of(choice, prefix, text) if _has(word, text)}
             self._words |= own
             # A feature without a word, a regular expression for example, may be shown by any part.
             self._all = self._all or not own
@@ -68,7 +68,7 @@ def _words_of(feature: str, prefix: str, text: str) -> Sequence[str]:
     if kind == "recursion":
         # A function's name follows another word where it is defined: `def find`, `int find`, `const find`.
         called = set(re.findall(r"(?<![\w.])([^\W\d]\w*)\s*\(", text))
-        return [one for one in called if re.search(rf"\b(?!{_NO_HEAD})\w+[\])>*]*\s+{one}\b", prefix + text)]
+        return [word for word in called if re.search(rf"\b(?!{_NO_HEAD})\w+[\])>*]*\s+{word}\b", prefix + text)]
     last = feature.rpartition(":")[2]
     if last.endswith("comprehension"):
         return [feature.split(":")[1], last] if kind == "bound" else ["for"]
@@ -207,7 +207,8 @@ class _Program:
         """Return the names that a text uses, and that only its earlier form declared."""
         names = "name.name", "function.name", "function.parameter", "import.name"
         before, after = (
-            {text_of(node) for name in names for node in self.parts(one).whole.get(name, ())} for one in (text, changed)
+            {text_of(node) for name in names for node in self.parts(version).whole.get(name, ())}
+            for version in (text, changed)
         )
         return (before - after).intersection(_WORD.findall(changed + self.suffix))
 
@@ -216,14 +217,14 @@ class _Program:
         parts = self.parts(text)
         return sum(
             self._conditions([loop], parts).isdisjoint(_changed_names(loop, parts))
-            and not any(is_in(one, loop) for one in parts.span.get("exit", ()))
+            and not any(is_in(node, loop) for node in parts.span.get("exit", ()))
             for loop in parts.span.get("while", ())
         )
 
     def _conditions(self, loops: Sequence[tree_sitter.Node], parts: TreeParts) -> set[str]:
         """Return the names in the conditions of loops."""
-        conditions = (one for one in parts.span.get("condition", ()) if any(is_in(one, loop) for loop in loops))
-        return {name for one in conditions for name in _WORD.findall(text_of(one))}
+        conditions = (node for node in parts.span.get("condition", ()) if any(is_in(node, loop) for loop in loops))
+        return {name for node in conditions for name in _WORD.findall(text_of(node))}
 
     def _dead_declaration(self, text: str, declared: set[str]) -> _Edit | None:
         """Return the deletion of a statement that declares names without a use; None if there is none."""
@@ -232,7 +233,7 @@ class _Program:
             statement = self._statement(node)
             if statement is None or statement.type in self.kinds.loops | self.kinds.branches:
                 continue
-            names = _counts(one for one in self.parts(text).span["name.name"] if is_in(one, statement))
+            names = _counts(name for name in self.parts(text).span["name.name"] if is_in(name, statement))
             if names.keys() <= declared and all(words[name] == count for name, count in names.items()):
                 return _Edit(statement.start_byte, statement.end_byte)
         return None
@@ -275,7 +276,7 @@ class _Program:
                 is_value = given is not None and given.type in kinds.generator_expressions
                 parts = [] if given is None else [given] if is_value else given.named_children
             elif node.type in kinds.conditional_expressions:
-                parts = [one for one in node.named_children if one != node.named_children[int(self.indented)]]
+                parts = [child for child in node.named_children if child != node.named_children[int(self.indented)]]
             else:
                 continue
             yield from (
@@ -287,7 +288,7 @@ class _Program:
     def _steers(self, statement: tree_sitter.Node, text: str) -> bool:
         """Return whether a loop with a condition ends by a part of it: a test, or a change of what it tests."""
         parts = self.parts(text)
-        loops = [one for one in parts.span.get("while", ()) if is_in(statement, one)]
+        loops = [node for node in parts.span.get("while", ()) if is_in(statement, node)]
         if statement.type in self.kinds.conditional:
             return bool(loops) and statement.type in self.kinds.branches
         return not self._conditions(loops, parts).isdisjoint(_changed_names(statement, parts))
@@ -305,15 +306,15 @@ class _Program:
                 left = kinds.breaks | kinds.continues if block.type in kinds.loops else frozenset()
                 if inner and inner[-1].type in kinds.returns | kinds.throws and statement.next_named_sibling:
                     continue  # nothing behind it would run
-                deep, outer = (b"\n" + b" " * one.start_point.column for one in (child, statement))
-                lines = deep.join(one.text or b"" for one in inner if one.type not in left)
+                deep, outer = (b"\n" + b" " * node.start_point.column for node in (child, statement))
+                lines = deep.join(node.text or b"" for node in inner if node.type not in left)
                 yield lines.replace(deep, outer) if self.indented else lines
 
 
 def _changed_names(node: tree_sitter.Node, parts: TreeParts) -> set[str]:
     """Return the names whose values may change within a node; ``changed.call`` are those that a call may change."""
-    captured = (one for name in ("updated.name", "changed.call") for one in parts.span.get(name, ()))
-    return {text_of(one) for one in captured if is_in(one, node)}
+    captured = (name_node for name in ("updated.name", "changed.call") for name_node in parts.span.get(name, ()))
+    return {text_of(name_node) for name_node in captured if is_in(name_node, node)}
 
 
 def _counts(nodes: Iterable[tree_sitter.Node]) -> Counter[str]:
@@ -324,4 +325,4 @@ def _breadth_first(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
     level = [root]
     while level:
         yield from level
-        level = [child for one in level for child in one.children]
+        level = [child for node in level for child in node.children]

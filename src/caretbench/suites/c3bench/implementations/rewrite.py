@@ -34,8 +34,8 @@ def nodes_of(nodes: Nodes) -> Iterable[ast.AST]:
 
 def stored(nodes: Nodes) -> set[str]:
     """Return the names that are assigned, deleted or defined."""
-    names = {one.id for one in nodes_of(nodes) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
-    return names | {one.name for one in nodes_of(nodes) if isinstance(one, ast.FunctionDef | ast.ClassDef)}
+    names = {node.id for node in nodes_of(nodes) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    return names | {node.name for node in nodes_of(nodes) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 
 
 def loaded(nodes: Nodes) -> set[str]:
@@ -44,12 +44,12 @@ def loaded(nodes: Nodes) -> set[str]:
 
 
 def _loads(nodes: Nodes) -> Counter[str]:
-    return Counter(one.id for one in nodes_of(nodes) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
+    return Counter(node.id for node in nodes_of(nodes) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
 
 
 def contains(nodes: Nodes, *types: type[ast.AST]) -> bool:
     """Return whether a node of one of the types is in the nodes."""
-    return any(isinstance(one, types) for one in nodes_of(nodes))
+    return any(isinstance(node, types) for node in nodes_of(nodes))
 
 
 class PythonMiddle(NamedTuple):
@@ -62,9 +62,9 @@ class PythonMiddle(NamedTuple):
 
     def fresh(self, name: str) -> str | None:
         """Return the name, or None if the module uses it already."""
-        used = {one.id for one in ast.walk(self.module) if isinstance(one, ast.Name)}
-        used |= {one.arg for one in ast.walk(self.module) if isinstance(one, ast.arg)}
-        used |= {one.name for one in ast.walk(self.module) if isinstance(one, ast.FunctionDef | ast.ClassDef)}
+        used = {node.id for node in ast.walk(self.module) if isinstance(node, ast.Name)}
+        used |= {node.arg for node in ast.walk(self.module) if isinstance(node, ast.arg)}
+        used |= {node.name for node in ast.walk(self.module) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
         return None if name in used or hasattr(builtins, name) else name
 
     def read_outside(self, nodes: Sequence[ast.stmt]) -> set[str]:
@@ -74,7 +74,7 @@ class PythonMiddle(NamedTuple):
     @property
     def parameters(self) -> set[str]:
         """Names of the function's parameters."""
-        return {one.arg for one in ast.walk(self.function.args) if isinstance(one, ast.arg)}
+        return {node.arg for node in ast.walk(self.function.args) if isinstance(node, ast.arg)}
 
     def replaced(self, start: int, end: int, text: str) -> list[ast.stmt]:
         """Return the statements with those from ``start`` to ``end`` replaced by a text's statements."""
@@ -85,7 +85,7 @@ class PythonMiddle(NamedTuple):
 def text_of(node: ast.AST | Sequence[ast.AST], margin: int = 0) -> str:
     """Return the text of a node, or of statements one below the other, each line indented by ``margin`` steps."""
     nodes = [node] if isinstance(node, ast.AST) else node
-    lines = "\n".join(ast.unparse(one) for one in nodes).split("\n")
+    lines = "\n".join(ast.unparse(statement) for statement in nodes).split("\n")
     return "\n".join("    " * margin + line if line else line for line in lines)
 
 
@@ -93,10 +93,10 @@ def clause_lines(value: ast.GeneratorExp | ast.ListComp) -> list[str]:
     """Return the clauses of a comprehension as headers of loops and conditions, each within the one before."""
     heads = [
         head
-        for one in value.generators
+        for clause in value.generators
         for head in (
-            f"for {text_of(one.target)} in {text_of(one.iter)}:",
-            *(f"if {text_of(test)}:" for test in one.ifs),
+            f"for {text_of(clause.target)} in {text_of(clause.iter)}:",
+            *(f"if {text_of(test)}:" for test in clause.ifs),
         )
     ]
     return ["    " * depth + head for depth, head in enumerate(heads)]
@@ -180,12 +180,12 @@ def equivalent_contexts(text: str, entry_point: str) -> list[EquivalentContext]:
         for span, middle in _middles(text, module, entry_point)
         if (equivalents := _equivalents(text, span, middle))
     ]
-    return sorted(contexts, key=lambda one: (-len(one.equivalents), one.start, one.end))
+    return sorted(contexts, key=lambda variant: (-len(variant.equivalents), variant.start, variant.end))
 
 
 def _middles(text: str, module: ast.Module, entry_point: str) -> Iterator[tuple[tuple[int, int], PythonMiddle]]:
     position = PythonPositions(text)
-    functions = [one for one in ast.walk(module) if isinstance(one, ast.FunctionDef) and one.name == entry_point]
+    functions = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef) and node.name == entry_point]
     for function in functions[-1:]:
         for statements, is_body in _statement_lists(function):
             for first in range(len(statements)):
@@ -256,10 +256,10 @@ def shown_wordings(
     entry: RewriteEntry, words: Mapping[str, str], shown: str
 ) -> tuple[Mapping[str, str], Sequence[str]]:
     """Return the words of a rewrite, and its wordings that fit to what is shown: a hidden name is not named."""
-    named = [one for one in entry.instructions if "{name}" in one]
+    named = [instruction for instruction in entry.instructions if "{name}" in instruction]
     if named and re.search(rf"\b{words['name']}\b", shown):
         return words, named
-    return {**words, "name": ANY_NAME}, [one for one in entry.instructions if one not in named]
+    return {**words, "name": ANY_NAME}, [instruction for instruction in entry.instructions if instruction not in named]
 
 
 def rule_of(entry: RewriteEntry, words: Mapping[str, str]) -> FeatureRule:
@@ -272,7 +272,7 @@ def _laid_out(statements: Sequence[ast.stmt]) -> str:
     parts: list[str] = []
     for index, statement in enumerate(statements):
         around = statements[max(index - 1, 0) : index + 1]
-        if index and any(isinstance(one, ast.FunctionDef | ast.ClassDef) for one in around):
+        if index and any(isinstance(outer, ast.FunctionDef | ast.ClassDef) for outer in around):
             parts.append("")
         parts.append(text_of(statement))
     return "\n".join(parts)

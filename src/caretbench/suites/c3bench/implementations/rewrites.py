@@ -23,7 +23,7 @@ from caretbench.suites.c3bench.implementations.rewrite import (
 def single_return(middle: PythonMiddle) -> Iterator[Rewritten]:
     """Several returns outside of loops → one, at the end, of a variable."""
     answer = middle.fresh("answer")
-    returns = sum(isinstance(one, ast.Return) for one in nodes_of(middle.statements))
+    returns = sum(isinstance(node, ast.Return) for node in nodes_of(middle.statements))
     if answer is None or not middle.is_tail or returns < 2:
         return
     nested = _assigning(middle.statements, answer)
@@ -241,7 +241,7 @@ def comprehension_to_loop(middle: PythonMiddle) -> Iterator[Rewritten]:
                 continue
         if not name or name in loaded(value) or stored(value) & (middle.read_outside([statement]) | middle.parameters):
             continue
-        if any(one.is_async for one in value.generators):
+        if any(clause.is_async for clause in value.generators):
             continue
         heads = clause_lines(value)
         lines = [f"{name} = []", *heads, "    " * len(heads) + f"{name}.append({text_of(value.elt)})"]

@@ -52,8 +52,8 @@ def _path(node: tree_sitter.Node, span: tuple[int, int]) -> list[tree_sitter.Nod
     inner: tree_sitter.Node | None = node
     while inner is not None:
         containing_nodes.append(inner)
-        containing = (one for one in inner.children if one.start_byte <= span[0] and span[1] <= one.end_byte)
-        inner = next((one for one in containing if one.end_byte > one.start_byte), None)
+        containing = (child for child in inner.children if child.start_byte <= span[0] and span[1] <= child.end_byte)
+        inner = next((child for child in containing if child.end_byte > child.start_byte), None)
     return containing_nodes
 
 
@@ -63,7 +63,7 @@ def is_at(path: Sequence[tree_sitter.Node], places: tuple[tuple[str, str], ...])
     for parent in reversed(path[:-1]):
         if not node.is_named:
             return False
-        if any(parent.type == one and (not field or _is_field(parent, field, node)) for one, field in places):
+        if any(parent.type == kind and (not field or _is_field(parent, field, node)) for kind, field in places):
             return True
         if parent.type not in node_kinds().parentheses:
             return False
@@ -143,7 +143,7 @@ def _outside(view: StatementView, span: tuple[int, int], specification: ScaleSpe
     begun = view.text[start - column_at(view.text, start) : start].strip()  # a statement of the prefix
     before = "" if begun else view.without_comments(start, max(start, first.start)).strip()
     after = last.end <= end and view.without_comments(last.end, end).strip(" \t\r\n\f;")
-    elsewhere = any((one.parent, one.branch) != (first.parent, first.branch) for one in roots)
+    elsewhere = any((statement.parent, statement.branch) != (first.parent, first.branch) for statement in roots)
     return bool(before or after) or elsewhere, last.end > end
 
 
@@ -159,7 +159,7 @@ def count_in_unit(view: StatementView, span: tuple[int, int], unit: LineUnit, pa
     if unit == "code_line":
         return code_line_count(parsed)
     roots = view.roots(*span)
-    return sum(one.branch == roots[0].branch and one.parent == roots[0].parent for one in roots)
+    return sum(statement.branch == roots[0].branch and statement.parent == roots[0].parent for statement in roots)
 
 
 def _count_text(count: int, specification: ScaleSpecification) -> str:
@@ -185,7 +185,7 @@ def check_rest_of_line(view: StatementView, span: tuple[int, int], parsed: Parse
     start, end = span
     middle = view.text[start:end]
     first = start + len(middle) - len(middle.lstrip())
-    extra = sum(one.keyword > first for one in view.roots(start, end))
+    extra = sum(statement.keyword > first for statement in view.roots(start, end))
     rest = LINE_END.split(view.text[end:], maxsplit=1)[0]
     # `# done` at the caret turns the rest of the line, closing brackets included, into a comment.
     comments = (node for node in answer_nodes(parsed) if node.type in parsed.table.comments)
@@ -259,7 +259,7 @@ def _body_fault(view: StatementView, span: tuple[int, int], specification: Scale
     if not _is_kind(owner, specification, elif_too=True):
         return f"the header is of kind {_kind_name(owner)}, not {specification.node}"
     index = list(view.statements).index(owner)
-    inside = [one for one in roots if one.parent == index and one.branch == "body"]
+    inside = [statement for statement in roots if statement.parent == index and statement.branch == "body"]
     outside = len(roots) - len(inside)
     before, after, unfinished = _around_body(view, span, owner, roots, specification)
     return first_reason(
@@ -280,7 +280,7 @@ def _repeats_header(view: StatementView, owner: CodeStatement, inside: list[Code
     """
     if not inside or inside[0].kind != owner.kind:
         return False
-    headers = [view.text[one.keyword : one.header_end] for one in (owner, inside[0])]
+    headers = [view.text[statement.keyword : statement.header_end] for statement in (owner, inside[0])]
     # `try` within `try` and `while True` within `while True` are ordinary programs; a header with the same names twice
     # is a repetition.
     words = set(re.findall(r"[^\W\d]\w*", headers[0])) - _WORDS_OF_HEADERS

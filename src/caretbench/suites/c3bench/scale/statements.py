@@ -102,15 +102,15 @@ class StatementView(NamedTuple):
         """
         statements = self.statements
 
-        def is_inside(one: CodeStatement) -> bool:
-            if one.parent < 0:
+        def is_inside(statement: CodeStatement) -> bool:
+            if statement.parent < 0:
                 return False
             # A function within an expression, an arrow function for example, has statements whose parent is the simple
             # statement around it.
-            parent = statements[one.parent]
-            return start <= parent.keyword < end or (parent.kind == "simple" and start <= one.suite < end)
+            parent = statements[statement.parent]
+            return start <= parent.keyword < end or (parent.kind == "simple" and start <= statement.suite < end)
 
-        return [one for one in statements if start <= one.keyword < end and not is_inside(one)]
+        return [statement for statement in statements if start <= statement.keyword < end and not is_inside(statement)]
 
 
 def column_at(text: str, position: int) -> int:
@@ -255,7 +255,9 @@ class _Collector:
         body = _body(inner, table)
         if kind == "simple" or body is None:
             return CodeStatement(start, end, keyword, kind, place.parent, place.branch, suite=suite)
-        colon = next((one for one in inner.children if one.type == ":" and one.end_byte <= body.start_byte), body)
+        colon = next(
+            (child for child in inner.children if child.type == ":" and child.end_byte <= body.start_byte), body
+        )
         first = body.named_children[0] if body.named_children else body
         # The first statement of the first case; a label is none.
         held = _body(first, table) if first.type in table.not_statements and colon is not body else None
@@ -291,7 +293,7 @@ def _end(node: tree_sitter.Node, table: StatementTable) -> int:
     """Return the end of a node, in languages without braces that of its last statement: comments follow it."""
     compound = {*table.lists, *table.clauses, *table.not_statements, *table.wrappers}
     while node.type in compound or table.kind(node.type) != "simple":
-        last = next((one for one in reversed(node.children) if one.type not in (*table.comments, ";")), None)
+        last = next((child for child in reversed(node.children) if child.type not in (*table.comments, ";")), None)
         if last is None or not last.is_named:
             break
         node = last
@@ -316,7 +318,7 @@ def _wrapped(node: tree_sitter.Node, table: StatementTable) -> tree_sitter.Node:
 
 def _body(node: tree_sitter.Node, table: StatementTable) -> tree_sitter.Node | None:
     bodies = (node.child_by_field_name(name) for name in table.bodies)
-    return next((one for one in bodies if one is not None), None)
+    return next((body for body in bodies if body is not None), None)
 
 
 def _is_async(node: tree_sitter.Node) -> bool:
@@ -327,10 +329,10 @@ def _is_between_statements(parsed: ParsedFile, position: int) -> bool:
     """Return whether the innermost node around a position is a list of statements."""
     node: tree_sitter.Node = parsed.tree.root_node
     while True:
-        inner = next((one for one in node.children if one.start_byte < position < one.end_byte), None)
+        inner = next((child for child in node.children if child.start_byte < position < child.end_byte), None)
         if inner is None:
-            code = (one for one in reversed(node.children) if one.type not in parsed.table.comments)
-            before = next((one for one in code if one.end_byte <= position), None)
+            code = (child for child in reversed(node.children) if child.type not in parsed.table.comments)
+            before = next((child for child in code if child.end_byte <= position), None)
             if before is not None and before.type in node_kinds().line_continuations:
                 return False
             is_list = node.id == parsed.tree.root_node.id or node.type in parsed.table.lists
@@ -356,7 +358,7 @@ def _ends_line(node: tree_sitter.Node, parsed: ParsedFile) -> bool:
 def answer_nodes(parsed: ParsedFile) -> Iterator[tree_sitter.Node]:
     """Yield the nodes that touch the answer, but not those in comments and strings."""
     closed = {*parsed.table.comments, *parsed.table.opaque}
-    return walk(parsed.tree.root_node, parsed.start, parsed.end, closed=lambda one: one.type in closed)
+    return walk(parsed.tree.root_node, parsed.start, parsed.end, closed=lambda node: node.type in closed)
 
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")

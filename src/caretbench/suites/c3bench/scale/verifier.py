@@ -115,7 +115,9 @@ def lenient_texts(
         first, line_end, rest = text.partition("\n")
         # The first line may have another indentation than the rest: a model continues the caret's line with it.
         plain = dict.fromkeys([textwrap.dedent(text), first.lstrip(" \t") + line_end + textwrap.dedent(rest)])
-        texts += [textwrap.indent(one, margin, lambda line: bool(line.strip())) for one in plain for margin in margins]
+        texts += [
+            textwrap.indent(block, margin, lambda line: bool(line.strip())) for block in plain for margin in margins
+        ]
     return list(dict.fromkeys(texts))
 
 

@@ -194,8 +194,8 @@ _HEADLINES: Final[Mapping[str, Headline]] = {
 def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
     """Return the tables of a run; see :class:`caretbench.suites.base.Suite.result_tables`."""
     tables: list[Table] = []
-    models = sorted(model_results(results, problems, seed), key=lambda one: (one.profile, one.policy))
-    for (profile, policy), group in groupby(models, key=lambda one: (one.profile, one.policy)):
+    models = sorted(model_results(results, problems, seed), key=lambda model: (model.profile, model.policy))
+    for (profile, policy), group in groupby(models, key=lambda model: (model.profile, model.policy)):
         chosen = list(group)
         tables += [_main_table(chosen, profile, policy), *judged_tables(chosen, profile, policy)]
     refused = "withheld" in results.columns and not results["withheld"].is_null().all()
@@ -256,11 +256,11 @@ def _main_table(models: Sequence[ModelAnswers], profile: str, policy: str) -> Ta
     left = [f"{model.title}: {counted(count, 'answer')} not reduced, and in no IF." for model in models
             if (count := sum(bool(row.get(NOT_REDUCED)) for row in model.rows))]  # fmt: skip
     lacking = [
-        one for one in (models[0].problems.values() if models else ())
-        if one.label("task") == "icc" and not any(isinstance(check, PredicateCheck) for check in one.checks)
+        problem for problem in (models[0].problems.values() if models else ())
+        if problem.label("task") == "icc" and not any(isinstance(check, PredicateCheck) for check in problem.checks)
     ]  # fmt: skip
     if lacking:
-        count = sum(one.label("task") == "icc" for one in models[0].problems.values())
+        count = sum(problem.label("task") == "icc" for problem in models[0].problems.values())
         left.append(f"ICC IF is about {count - len(lacking)} of {count} problems: the others have no predicate.")
     return Table(
         f"c3bench-results-{profile}-{policy}",
@@ -308,13 +308,13 @@ def _scale_skill(model: ModelAnswers) -> str:
     problems = [model.problems[name] for name in by_problem if not model.problems[name].runs_as_program]
     if not problems:
         return NO_VALUE
-    scores = [by_problem[one.id] for one in problems]
-    floors = [float(not failed_predicates(one, blind_answer(one) or "")) for one in problems]
+    scores = [by_problem[problem.id] for problem in problems]
+    floors = [float(not failed_predicates(problem, blind_answer(problem) or "")) for problem in problems]
     blind = sum(floors) / len(floors)
     value = skill(sum(scores) / len(scores), blind)
     if value is None or blind >= MOST_BLIND:
         return f"{NO_VALUE}\nblind {100 * blind:.1f}"
-    interval = skill_interval(scores, floors, [one.cluster for one in problems], seed=model.seed)
+    interval = skill_interval(scores, floors, [problem.cluster for problem in problems], seed=model.seed)
     return RateEstimate(value, interval, len(scores)).percent
 
 

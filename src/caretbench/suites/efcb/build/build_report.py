@@ -112,7 +112,9 @@ def missing_description_notes(
     built: BuiltProblems, pulls: Sequence[PullRequest], repositories: Sequence[RepositoryFacts]
 ) -> Iterator[str]:
     """Yield a line for each repository with many git changes that only lack a description."""
-    failed = grouped(((one.repo, one.merge_sha), one.reason) for one in built.filter_result.rejected)
+    failed = grouped(
+        ((rejection.repo, rejection.merge_sha), rejection.reason) for rejection in built.filter_result.rejected
+    )
     # The description of a merged pull request is at GitHub, not in git: duckdb's 5,486 merge commits have its title
     # alone.
     alone = [pull for pull in pulls if failed.get(pull.key) == [_NO_DESCRIPTION] and pull.source == "git"]

@@ -178,8 +178,8 @@ def _suitable_lines(part: HunkFragment) -> set[int]:
     begins = (marks.line, *marks.block, "```", "~~~")
     # Spaces for every character of comments and docstrings.
     data = bytearray(encode(part.text))
-    for one in comments(part.text, part.grammar):
-        data[one.start : one.end] = re.sub(rb"[^\n]", b" ", data[one.start : one.end])
+    for comment in comments(part.text, part.grammar):
+        data[comment.start : comment.end] = re.sub(rb"[^\n]", b" ", data[comment.start : comment.end])
     bare = data.decode("utf-8", "surrogatepass").split("\n")
     suitable = set()
     for number, line, code in zip(part.lines, part.text.split("\n"), bare, strict=True):

@@ -178,7 +178,10 @@ class BuiltProblems(NamedTuple):
                 "changes": _count_names(pull.repo for pull in pulls),
                 "accepted": _count_names(pull.repo for pull in self.filter_result.pulls),
                 "problems": _count_names(map(task_and_tier, self.problems)),
-                "rejected": _count_names(f"{one.task} {one.tier}".strip() + f": {one.reason}" for one in self.rejected),
+                "rejected": _count_names(
+                    f"{rejection.task} {rejection.tier}".strip() + f": {rejection.reason}"
+                    for rejection in self.rejected
+                ),
                 "skipped": dict(skipped),
                 "versions": versions() | _RULES,
             }
@@ -227,7 +230,9 @@ def build_problems(
         progress(f"changes for {task}", count - done, None)
     # The same bytes for every order of sources, so that two builds can be compared by their hash.
     problems.sort(key=lambda problem: problem.id)
-    rejected.sort(key=lambda one: (one.task, one.tier, one.repo, one.merge_sha, one.reason))
+    rejected.sort(
+        key=lambda rejection: (rejection.task, rejection.tier, rejection.repo, rejection.merge_sha, rejection.reason)
+    )
     # The report takes a third of a build. The starter set is built at first use, while its user waits, and goes
     # without.
     leaks = leak_report(problems) if with_leak_report else []

@@ -258,7 +258,7 @@ def _choice_row(
         model.name,
         f"{TASK_TITLES[part[0]]} {part[1]}".strip(),
         _above(lines, floors[best], seed, blind=best == _BLIND) if best else NO_VALUE,
-        f"{best}\n{sum(floors[best][one] for one in answered) / len(answered):.3f}" if best else NO_VALUE,
+        f"{best}\n{sum(floors[best][problem] for problem in answered) / len(answered):.3f}" if best else NO_VALUE,
         part[2].replace("_", " "),
         str(len(answered)),
         f"{100 * len(answered) / problems:.1f}%",
@@ -306,7 +306,9 @@ def _blind_rows(model: ModelRows, seed: int) -> Iterator[tuple[str, ...]]:
             scores = [float(line[name]) / maximum for line in lines]
             floors = [blind[line["problem_id"]] / maximum for line in lines]
             value, floor = sum(scores) / len(scores), sum(floors) / len(floors)
-            mark = f" {FAILED_CONTROLS_MARK}" if name == "judged" and any(one.get("withheld") for one in lines) else ""
+            mark = (
+                f" {FAILED_CONTROLS_MARK}" if name == "judged" and any(line.get("withheld") for line in lines) else ""
+            )
             interval = skill_interval(scores, floors, _clusters(lines), seed=seed)
             yield (
                 model.name,

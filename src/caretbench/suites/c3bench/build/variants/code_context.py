@@ -246,20 +246,22 @@ def _toml_contexts(path: Path) -> Iterator[tuple[str, object]]:
 def _variant(context: WrittenContext, number: int, values: object, place: str) -> Variant | str:
     """Return an implementation, or why it cannot be used."""
     try:
-        one = WrittenImplementation.model_validate(values)
+        implementation = WrittenImplementation.model_validate(values)
     except ValidationError as error:
         return describe_validation_error(error)
-    if (one.requires or one.forbids) and not has_features(context.language):
+    if (implementation.requires or implementation.forbids) and not has_features(context.language):
         return f"no features for requires and forbids in {context.language}"
     return Variant(
         context=context.id,
         name=f"hand-{number}",
         origin="hand",
-        author=one.author,
-        category=one.category,
-        instruction=one.instruction,
-        text=one.code,
-        rule=FeatureRule(one.requires, one.forbids) if one.requires or one.forbids else None,
+        author=implementation.author,
+        category=implementation.category,
+        instruction=implementation.instruction,
+        text=implementation.code,
+        rule=FeatureRule(implementation.requires, implementation.forbids)
+        if implementation.requires or implementation.forbids
+        else None,
         place=place,
     )
 

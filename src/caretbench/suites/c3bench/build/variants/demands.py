@@ -70,7 +70,7 @@ def demands_of(instruction: str) -> Demands:
         for match in construct.words.finditer(text):
             # An identifier, `sorted()` for example, is a demand by name; as a word it would also demand the construct
             # of sorting.
-            if any(one.start() < match.end() and match.start() < one.end() for one in mentioned):
+            if any(span.start() < match.end() and match.start() < span.end() for span in mentioned):
                 continue  # `sorted()` is an identifier
             if _is_negated(text, match.start()):
                 forbidden.add(name)

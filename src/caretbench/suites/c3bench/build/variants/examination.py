@@ -70,7 +70,7 @@ def reference_faults(contexts: Sequence[CodeContext], executor: Executor) -> dic
     faults = {}
     for number, context in enumerate(contexts):
         outcomes = [results[f"{number}/{repeat}"] for repeat in range(REFERENCE_RUNS)]
-        failed = next((one for one in outcomes if one.status is not Status.PASSED), None)
+        failed = next((outcome for outcome in outcomes if outcome.status is not Status.PASSED), None)
         if failed is not None:
             faults[context.id] = f"{failed.status}{_explained(failed)}"
     return faults
@@ -83,23 +83,23 @@ def trial_faults(
 
     The more expensive runs are those of variants that pass once.
     """
-    plain = [_repeated(contexts[one.context], one.text, index, 0) for index, one in enumerate(variants)]
+    plain = [_repeated(contexts[variant.context], variant.text, index, 0) for index, variant in enumerate(variants)]
     first = results_of(executor, plain)
     indexes = range(len(variants))
     faults = {index: fault for index in indexes if (fault := _fault(first[f"{index}/0"])) is not None}
-    used = [contexts[name] for name in dict.fromkeys(one.context for one in variants)]
+    used = [contexts[name] for name in dict.fromkeys(variant.context for variant in variants)]
     watched, usual = _reference_effects(used, executor)
     further = []
-    for index, one in enumerate(variants):
+    for index, variant in enumerate(variants):
         if index in faults:
             continue
-        context = contexts[one.context]
-        further += [_repeated(context, one.text, index, repeat) for repeat in range(1, REFERENCE_RUNS)]
+        context = contexts[variant.context]
+        further += [_repeated(context, variant.text, index, repeat) for repeat in range(1, REFERENCE_RUNS)]
         # Only functions can be called with other inputs; programs are decided by their tests.
-        if context.function is not None and one.text != context.reference:
-            further.append(context.comparison(one.text, f"{index}/agreement"))
+        if context.function is not None and variant.text != context.reference:
+            further.append(context.comparison(variant.text, f"{index}/agreement"))
         if context.id in watched:
-            further.append(_watched_request(context, one.text, f"{index}/watched"))
+            further.append(_watched_request(context, variant.text, f"{index}/watched"))
     results = results_of(executor, further)
     for request in further:
         index, result = int(request.id.partition("/")[0]), results[request.id]
@@ -122,26 +122,26 @@ def _repeated(context: CodeContext, text: str, index: int, repeat: int) -> Execu
 
 
 def _watched_request(context: CodeContext, text: str, identity: str) -> ExecutionRequest:
-    one = _request(context, text, identity)
-    return one.model_copy(update={"source": watched_program(one.source)})
+    request = _request(context, text, identity)
+    return request.model_copy(update={"source": watched_program(request.source)})
 
 
 def _reference_effects(
     contexts: Sequence[CodeContext], executor: Executor
 ) -> tuple[frozenset[str], Mapping[str, Sequence[str]]]:
     """Return the contexts whose references have no effect, and the accesses of all, which versions may make too."""
-    requests = [_repeated(one, one.reference, number, WATCHED_RUN) for number, one in enumerate(contexts)]
+    requests = [_repeated(context, context.reference, number, WATCHED_RUN) for number, context in enumerate(contexts)]
     # Where the reference itself opens files or sockets, a version may, and watching would end both.
     requests += [
-        _watched_request(one, one.reference, f"{number}/watched")
-        for number, one in enumerate(contexts)
-        if one.language == "python"
+        _watched_request(context, context.reference, f"{number}/watched")
+        for number, context in enumerate(contexts)
+        if context.language == "python"
     ]
     results = results_of(executor, requests)
-    passed = {key for key, one in results.items() if one.status is Status.PASSED}
+    passed = {key for key, result in results.items() if result.status is Status.PASSED}
     return (
-        frozenset(one.id for number, one in enumerate(contexts) if f"{number}/watched" in passed),
-        {one.id: results[f"{number}/{WATCHED_RUN}"].accesses or () for number, one in enumerate(contexts)},
+        frozenset(context.id for number, context in enumerate(contexts) if f"{number}/watched" in passed),
+        {context.id: results[f"{number}/{WATCHED_RUN}"].accesses or () for number, context in enumerate(contexts)},
     )
 
 
@@ -201,9 +201,9 @@ def examine(
 
     The role ``checker`` of the models reads the instructions of what passed.
     """
-    by_id = {one.id: one for one in contexts}
+    by_id = {context.id: context for context in contexts}
     faults: Faults = {}
-    used = [by_id[name] for name in dict.fromkeys(one.context for one in variants)]
+    used = [by_id[name] for name in dict.fromkeys(variant.context for variant in variants)]
     # Of a context whose own reference fails nothing could be compared, and every run for it would be wasted.
     broken = reference_faults(used, executor)
     for index, variant in enumerate(variants):
@@ -235,41 +235,41 @@ def verdict_counts(rows: Sequence[ExaminedVariant]) -> Mapping[str, int]:
     return {name: counts[name] for name in get_args(Verdict) if counts[name]}
 
 
-def _row(one: Variant, verdict: Verdict, detail: str) -> ExaminedVariant:
-    rule = one.rule or FeatureRule((), ())
-    known = {field.name: getattr(one, field.name) for field in fields(one) if field.name != "rule"}
+def _row(variant: Variant, verdict: Verdict, detail: str) -> ExaminedVariant:
+    rule = variant.rule or FeatureRule((), ())
+    known = {field.name: getattr(variant, field.name) for field in fields(variant) if field.name != "rule"}
     return ExaminedVariant(**known, verdict=verdict, detail=detail, requires=rule.requires, forbids=rule.forbids)
 
 
-def _static_fault(context: CodeContext, one: Variant) -> Fault | None:
+def _static_fault(context: CodeContext, variant: Variant) -> Fault | None:
     """Return the fault of a variant that is found without a run."""
-    if not one.text.strip() or len(one.text) > MAX_VARIANT_CHARACTERS or "\0" in one.text:
+    if not variant.text.strip() or len(variant.text) > MAX_VARIANT_CHARACTERS or "\0" in variant.text:
         return Fault("malformed", "empty, too long, or with a null character")
-    if flags := tamper_flags(one.text, context.reference, context.language):
+    if flags := tamper_flags(variant.text, context.reference, context.language):
         return Fault("hostile", flags[0])
-    fault = misplaced(context.prefix, one.text, context.suffix, context.reference, context.language)
+    fault = misplaced(context.prefix, variant.text, context.suffix, context.reference, context.language)
     if fault:
         return Fault("malformed", fault)
     if language_of_grammar(context.language).unused_imports_fail:
-        unused = unused_import(context.prefix, one.text, context.suffix, context.language)
+        unused = unused_import(context.prefix, variant.text, context.suffix, context.language)
         if unused:
             return Fault("malformed", f"does not compile as shown: {unused} is imported and not used")
-    style = quality_reject(context.prefix, one.text, context.suffix, (), context.language)
+    style = quality_reject(context.prefix, variant.text, context.suffix, (), context.language)
     if style:
         return Fault("style", style.partition(": ")[2])
-    fault = _instruction_fault(context, one)
+    fault = _instruction_fault(context, variant)
     return Fault("instruction", fault) if fault else None
 
 
-def _instruction_fault(context: CodeContext, one: Variant) -> str:
+def _instruction_fault(context: CodeContext, variant: Variant) -> str:
     """Return the reason why an instruction does not describe its version; a rule reads it."""
-    features = context.features(one.text)
-    demands = demands_of(one.instruction)
-    faults = demand_faults(demands, one.text, context.prefix + context.suffix, features)
+    features = context.features(variant.text)
+    demands = demands_of(variant.instruction)
+    faults = demand_faults(demands, variant.text, context.prefix + context.suffix, features)
     if faults:
         return f"the code lacks what its instruction demands: {', '.join(faults)}"
     # In languages without features a rule could not be checked at all.
-    if one.rule is not None and (features is None or not one.rule.holds(features)):
+    if variant.rule is not None and (features is None or not variant.rule.holds(features)):
         return "the given predicate does not hold for the version"
     return ""
 
@@ -277,27 +277,27 @@ def _instruction_fault(context: CodeContext, one: Variant) -> str:
 def _drop_duplicates(contexts: Mapping[str, CodeContext], variants: Sequence[Variant], faults: Faults) -> None:
     """Add the fault of each variant that is near to the reference or an earlier one, or follows another's rule."""
     kept: dict[str, list[str]] = defaultdict(list)
-    for index, one in enumerate(variants):
+    for index, variant in enumerate(variants):
         if index in faults:
             continue
-        context = contexts[one.context]
-        others = [other.text for other in context.others] + kept[one.context]
-        if one.text != context.reference:
+        context = contexts[variant.context]
+        others = [other.text for other in context.others] + kept[variant.context]
+        if variant.text != context.reference:
             others.insert(0, context.reference)
-        features = context.features(one.text)
+        features = context.features(variant.text)
         described = [other.rewrite for other in context.others if features is not None and other.rule.holds(features)]
-        reason = quality_reject(context.prefix, one.text, context.suffix, others, context.language)
+        reason = quality_reject(context.prefix, variant.text, context.suffix, others, context.language)
         if reason or described:
             faults[index] = Fault("duplicate", reason or f"does what the instruction of {described[0]} demands")
         else:
-            kept[one.context].append(one.text)
+            kept[variant.context].append(variant.text)
 
 
 def _drop_misread(
     contexts: Mapping[str, CodeContext], variants: Sequence[Variant], faults: Faults, models: BuildModels
 ) -> None:
     """Add the fault of each variant whose instruction the checker reads otherwise, or that nothing can read."""
-    passed = grouped((one.context, index) for index, one in enumerate(variants) if index not in faults)
+    passed = grouped((variant.context, index) for index, variant in enumerate(variants) if index not in faults)
     if CHECKER_ROLE in models.roles:
         groups = [(contexts[name], [variants[index] for index in indexes]) for name, indexes in passed.items()]
         readings = checked_readings(groups, models)
@@ -318,7 +318,7 @@ def _distinct_rules(
     contexts: Mapping[str, CodeContext], variants: Sequence[Variant], faults: Faults
 ) -> dict[int, FeatureRule]:
     """Return the predicates of kept variants by index: given or read from the instruction, and true of no other one."""
-    kept = grouped((one.context, index) for index, one in enumerate(variants) if index not in faults)
+    kept = grouped((variant.context, index) for index, variant in enumerate(variants) if index not in faults)
     rules = {}
     for name, indexes in kept.items():
         context = contexts[name]
@@ -333,7 +333,11 @@ def _distinct_rules(
             others = [features[other] for other in indexes if other != index] + of_context[int(is_reference) :]
             # A rule that is also true of another implementation would count the answer to one instruction for the
             # other.
-            if rule is not None and rule.holds(own) and not any(one is not None and rule.holds(one) for one in others):
+            if (
+                rule is not None
+                and rule.holds(own)
+                and not any(shown is not None and rule.holds(shown) for shown in others)
+            ):
                 rules[index] = rule
     return rules
 

@@ -90,7 +90,9 @@ def readable_answers(
     """
     readable: dict[tuple[str, str], ValueT | UnreadableAnswer] = {}
     prompt = prompt or role_prompts()[role]
-    pending = {name: {one.key: one.first(role, prompt) for one in asked} for name, asked in requests.items()}
+    pending = {
+        name: {request.key: request.first(role, prompt) for request in asked} for name, asked in requests.items()
+    }
     for number in range(1, TRIES + 1):
         pending = {name: asked for name, asked in pending.items() if asked}
         if not pending:
@@ -98,26 +100,28 @@ def readable_answers(
         answers = models.ask_each(role, {name: [*asked.values()] for name, asked in pending.items()})
         following: dict[str, dict[str, BuildRequest]] = {name: {} for name in pending}
         for name, asked in pending.items():
-            for key, one in asked.items():
-                text = answers[name][one.key]
+            for key, request in asked.items():
+                text = answers[name][request.key]
                 try:
                     readable[name, key] = read(key, text)
                 # The reason goes back to the model, which mends a missing field better than it guesses what was wrong.
                 except ValueError as error:
                     readable[name, key] = UnreadableAnswer(str(error), text)
-                    following[name][key] = _again(prompt, one, f"{key}#{number + 1}", text, str(error))
+                    following[name][key] = _again(prompt, request, f"{key}#{number + 1}", text, str(error))
         pending = following
     return readable
 
 
-def _again(prompt: RolePrompt, one: BuildRequest, key: str, answer: str, fault: str) -> BuildRequest:
+def _again(prompt: RolePrompt, request: BuildRequest, key: str, answer: str, fault: str) -> BuildRequest:
     """Return the request after an unreadable answer: the conversation so far, the answer and its fault."""
-    assert isinstance(one.prompt, ChatPrompt)  # noqa: S101  each of these requests is a conversation
+    assert isinstance(request.prompt, ChatPrompt)  # noqa: S101  each of these requests is a conversation
     added = (
         Message(role="assistant", text=answer[:_SHOWN_ANSWER] or "(no text)"),
         Message(role="user", text=Template(prompt.again).substitute(fault=fault).strip()),
     )
-    return replace(one, key=key, prompt=one.prompt.model_copy(update={"messages": one.prompt.messages + added}))
+    return replace(
+        request, key=key, prompt=request.prompt.model_copy(update={"messages": request.prompt.messages + added})
+    )
 
 
 GENERATOR_ROLE: Final = "generator"
@@ -171,7 +175,7 @@ def generate_variants(contexts: Sequence[CodeContext], models: BuildModels) -> G
     The shown text with the known middle is sent to each model; tests and hidden text are not.
     """
     # Shown text and the known middle alone: with the tests, a model would write versions that fit them.
-    requests = {name: [_generator_request(one) for one in contexts] for name in models.names(GENERATOR_ROLE)}
+    requests = {name: [_generator_request(subject) for subject in contexts] for name in models.names(GENERATOR_ROLE)}
     answers = readable_answers(
         models, GENERATOR_ROLE, requests, lambda _key, text: listed_values(text, "versions", MAX_VERSIONS)
     )
@@ -297,20 +301,23 @@ def checked_readings(groups: Sequence[Group], models: BuildModels) -> dict[tuple
     implementation lacks. It sees shown text, implementations and the instruction.
     """
     subjects = {
-        f"{context.id}/{one.name}": _Subject(context, one, _letters(context, variants))
+        f"{context.id}/{variant.name}": _Subject(context, variant, _letters(context, variants))
         for context, variants in groups
-        for one in variants
+        for variant in variants
     }
     (checker,) = models.names(CHECKER_ROLE)
-    requests = {checker: [_request(key, one) for key, one in subjects.items()]}
+    requests = {checker: [_request(key, subject) for key, subject in subjects.items()]}
     answers = readable_answers(models, CHECKER_ROLE, requests, lambda _key, text: _reading(text))
-    return {(one.context.id, one.variant.name): _fault(one, answers[checker, key]) for key, one in subjects.items()}
+    return {
+        (subject.context.id, subject.variant.name): _fault(subject, answers[checker, key])
+        for key, subject in subjects.items()
+    }
 
 
 def _letters(context: CodeContext, variants: Sequence[Variant]) -> Mapping[str, str]:
     """Return all implementations of a context by letter, in an order that says nothing."""
     texts = dict.fromkeys(
-        [context.reference, *(other.text for other in context.others), *(one.text for one in variants)]
+        [context.reference, *(other.text for other in context.others), *(variant.text for variant in variants)]
     )
     # The order would help to guess: in small models the bias for a position is larger than the error of sampling.
     ordered = sorted(texts, key=lambda text: sha256_text(context.id, text))
@@ -318,17 +325,17 @@ def _letters(context: CodeContext, variants: Sequence[Variant]) -> Mapping[str, 
     return dict(zip(rounds, ordered, strict=False))
 
 
-def _request(key: str, one: _Subject) -> StructuredRequest:
-    context = one.context
-    listed = "\n\n".join(f"Implementation {letter}:\n{text.rstrip()}" for letter, text in one.letters.items())
+def _request(key: str, subject: _Subject) -> StructuredRequest:
+    context = subject.context
+    listed = "\n\n".join(f"Implementation {letter}:\n{text.rstrip()}" for letter, text in subject.letters.items())
     words = {
         "language": context.language,
-        "instruction": one.variant.instruction,
+        "instruction": subject.variant.instruction,
         "constructs": ", ".join(constructs()),
         "program": f"{context.prefix}<<<MIDDLE>>>\n{context.suffix}",
         "implementations": listed,
     }
-    return StructuredRequest(key, words, _schema([*one.letters]), SAMPLING, "an instruction to read back")
+    return StructuredRequest(key, words, _schema([*subject.letters]), SAMPLING, "an instruction to read back")
 
 
 def _schema(letters: list[str]) -> Mapping[str, JsonValue]:
@@ -358,20 +365,20 @@ def _reading(text: str) -> InstructionReading:
         raise ValueError(describe_validation_error(error)) from None
 
 
-def _fault(one: _Subject, answer: InstructionReading | UnreadableAnswer) -> str:
+def _fault(subject: _Subject, answer: InstructionReading | UnreadableAnswer) -> str:
     if isinstance(answer, UnreadableAnswer):
         return f"the checker's answer cannot be read: {answer.fault}"
     letter = answer.implementation.strip().removeprefix("Implementation ")
     # To pick one among all has a single right answer; a description in its own words would need another judge.
-    if one.letters.get(letter) != one.variant.text:
-        return "the checker finds another implementation" if letter in one.letters else "the checker finds none"
-    if answer.category != one.variant.category:
-        return f"the checker reads the category {answer.category}, not {one.variant.category}"
+    if subject.letters.get(letter) != subject.variant.text:
+        return "the checker finds another implementation" if letter in subject.letters else "the checker finds none"
+    if answer.category != subject.variant.category:
+        return f"the checker reads the category {answer.category}, not {subject.variant.category}"
     known = constructs()
     # Names that are in no list of constructs are the model's own words, and nothing could decide them.
     demands = Demands(
         required=frozenset(answer.demands).intersection(known), forbidden=frozenset(answer.forbids).intersection(known)
     )
-    features = one.context.features(one.variant.text)
-    faults = demand_faults(demands, one.variant.text, "", features)
+    features = subject.context.features(subject.variant.text)
+    faults = demand_faults(demands, subject.variant.text, "", features)
     return f"the checker reads a demand that the version does not meet: {', '.join(faults)}" if faults else ""

@@ -291,34 +291,34 @@ def easy_questions(
         # The release draws any three other changes of the repository, also parts of the same work.
         draw = _draw_in_sets if options.rules.balanced_choices else _draw_as_released
         for pool in pools:
-            for one in draw(pool, queries_by_change, tier, options):
-                if isinstance(one, RejectedChange):
-                    rejected.append(one)
+            for question in draw(pool, queries_by_change, tier, options):
+                if isinstance(question, RejectedChange):
+                    rejected.append(question)
                 else:
-                    drawn[f"{tier} {pool.repo} {pool.pulls[one.correct].merge_sha}"] = (tier, one)
-    groups = {key: f"{tier} {one.pool.repo}" for key, (tier, one) in drawn.items()}
+                    drawn[f"{tier} {pool.repo} {pool.pulls[question.correct].merge_sha}"] = (tier, question)
+    groups = {key: f"{tier} {question.pool.repo}" for key, (tier, question) in drawn.items()}
     places = balanced_positions(groups, options.seed, f"{TASK} positions")
-    return [_make_question(one, tier, places[key], options) for key, (tier, one) in drawn.items()], rejected
+    return [_make_question(question, tier, places[key], options) for key, (tier, question) in drawn.items()], rejected
 
 
-def _make_question(one: _DrawnQuestion, tier: EasyTier, place: int, options: EfcbOptions) -> ChoiceItem:
+def _make_question(drawn: _DrawnQuestion, tier: EasyTier, place: int, options: EfcbOptions) -> ChoiceItem:
     """Return a question; its label ``lexical_margin`` is the right choice's TF-IDF cosine minus the best other.
 
     Questions of a set of four have its name.
     """
-    pool, pull = one.pool, one.pool.pulls[one.correct]
-    wrong = list(one.wrong)
+    pool, pull = drawn.pool, drawn.pool.pulls[drawn.correct]
+    wrong = list(drawn.wrong)
     # Sets are sorted by the time of the merges: in that order, the position of a wrong choice would tell its age.
     seeded_random(options.seed, f"{TASK} {tier} order", f"{pull.repo} {pull.merge_sha}").shuffle(wrong)
-    text = one.queries[0].text
+    text = drawn.queries[0].text
     tfidf = pool.corpus.tfidf(text)
-    margin = round(float(tfidf[one.correct] - max(tfidf[index] for index in wrong)), 6)
+    margin = round(float(tfidf[drawn.correct] - max(tfidf[index] for index in wrong)), 6)
     labels: dict[str, Label] = {"lexical_margin": margin}
-    if one.choice_set:
-        labels[CHOICE_SET_LABEL] = one.choice_set
-    choices = insert_choice(pool.texts[one.correct], [pool.texts[index] for index in wrong], place)
+    if drawn.choice_set:
+        labels[CHOICE_SET_LABEL] = drawn.choice_set
+    choices = insert_choice(pool.texts[drawn.correct], [pool.texts[index] for index in wrong], place)
     commits = tuple(pool.pulls[index].merge_sha for index in wrong)
-    return ChoiceItem(pull, TASK, tier, choices, place, one.queries, labels, wrong_commits=commits)
+    return ChoiceItem(pull, TASK, tier, choices, place, drawn.queries, labels, wrong_commits=commits)
 
 
 _QueriesByChange = Mapping[tuple[str, str], tuple[Query, ...]]

@@ -131,40 +131,50 @@ class TextSource(NamedTuple):
             for name, rows in self.people.items()
         }
         if WRITER_ROLE in self.models.roles:
-            written |= self._model_texts([one for one in sets if one.name not in written])
+            written |= self._model_texts([version_set for version_set in sets if version_set.name not in written])
         described: dict[str, SetTexts | NoTextReason] = {}
         fit: dict[VersionSet, SetTexts] = {}
-        for one in sets:
-            texts = written.get(one.name)
-            fault = "no_text" if texts is None else _fault(one, texts.texts)
+        for version_set in sets:
+            texts = written.get(version_set.name)
+            fault = "no_text" if texts is None else _fault(version_set, texts.texts)
             if texts is None or fault is not None:
-                described[one.name] = fault or "no_text"
+                described[version_set.name] = fault or "no_text"
             else:
-                fit[one] = texts
+                fit[version_set] = texts
         picked = self._picks(fit, seed)
-        for one, texts in fit.items():
-            picks = picked.get(one.name)
-            described[one.name] = "unchecked" if picks is None else texts if picks == list(LETTERS) else "not_picked"
+        for version_set, texts in fit.items():
+            picks = picked.get(version_set.name)
+            described[version_set.name] = (
+                "unchecked" if picks is None else texts if picks == list(LETTERS) else "not_picked"
+            )
         return described
 
     def _model_texts(self, sets: Sequence[VersionSet]) -> dict[str, SetTexts]:
         requests = [
-            BuildRequest(f"{one.name}/{letter}", _writer_prompt(one, version), about=f"text of version {letter}")
-            for one in sets
+            BuildRequest(
+                f"{version_set.name}/{letter}", _writer_prompt(version_set, version), about=f"text of version {letter}"
+            )
+            for version_set in sets
             for version, letter in enumerate(LETTERS)
         ]
         answers = self.models.ask(WRITER_ROLE, requests)
         plain = {key: " ".join((remove_reasoning(answer) or "").split()) for key, answer in answers.items()}
-        return {one.name: SetTexts(tuple(plain[f"{one.name}/{letter}"] for letter in LETTERS), "model") for one in sets}
+        return {
+            version_set.name: SetTexts(tuple(plain[f"{version_set.name}/{letter}"] for letter in LETTERS), "model")
+            for version_set in sets
+        }
 
     def _picks(self, sets: Mapping[VersionSet, SetTexts], seed: int) -> dict[str, list[str | None]]:
         """Return what was picked from the texts of each set, by the checker if there is one, else by people."""
         if CHECKER_ROLE not in self.models.roles:
-            rows = {one.name: sorted(self.people[one.name], key=lambda row: row.choice) for one in sets}
+            rows = {
+                version_set.name: sorted(self.people[version_set.name], key=lambda row: row.choice)
+                for version_set in sets
+            }
             return {name: [row.picked for row in of] for name, of in rows.items() if all(row.picked for row in of)}
         asked = {
-            (one.name, letter): _check(one, letter, text, seed)
-            for one, told in sets.items()
+            (version_set.name, letter): _check(version_set, letter, text, seed)
+            for version_set, told in sets.items()
             for letter, text in zip(LETTERS, told.texts, strict=True)
         }
         requests = [
@@ -174,14 +184,14 @@ class TextSource(NamedTuple):
         answers = self.models.ask(CHECKER_ROLE, requests)
         chosen = {key: parse_strictly(answers["/".join(key)]).choice for key in asked}
         picks = {key: None if (at := chosen[key]) is None else order[at] for key, (_, order) in asked.items()}
-        return {one.name: [picks[one.name, letter] for letter in LETTERS] for one in sets}
+        return {version_set.name: [picks[version_set.name, letter] for letter in LETTERS] for version_set in sets}
 
 
-def _check(one: VersionSet, letter: str, text: str, seed: int) -> tuple[str, tuple[str, ...]]:
+def _check(version_set: VersionSet, letter: str, text: str, seed: int) -> tuple[str, tuple[str, ...]]:
     """Return the request to pick a version from one text, and the letters of the versions as they are shown."""
-    order = tuple(seeded_random(seed, "gmcq-hard check", f"{one.name} {letter}").sample(LETTERS, len(LETTERS)))
+    order = tuple(seeded_random(seed, "gmcq-hard check", f"{version_set.name} {letter}").sample(LETTERS, len(LETTERS)))
     shown = "".join(
-        f"\nVersion {place}:\n\n{one.versions[LETTERS.index(version)]}"
+        f"\nVersion {place}:\n\n{version_set.versions[LETTERS.index(version)]}"
         for place, version in zip(LETTERS, order, strict=True)
     )
     prompt = (
@@ -191,24 +201,24 @@ def _check(one: VersionSet, letter: str, text: str, seed: int) -> tuple[str, tup
     return prompt, order
 
 
-def _writer_prompt(one: VersionSet, version: int) -> str:
-    lines = "\n".join(one.edited_lines(version))
+def _writer_prompt(version_set: VersionSet, version: int) -> str:
+    lines = "\n".join(version_set.edited_lines(version))
     return (
         "Describe in two to four sentences of plain English what the code does after this patch. A reader who is shown "
         "several similar patches must find this one by your text alone, so be exact about what these lines of it do: "
         "which value is used for what, which case is included, what happens then.\n"
         "Do not quote code, and do not guess what was meant: describe what is written, even if it looks wrong. Answer "
-        f"with the text alone.\n\nThe patch:\n\n{one.versions[version]}\nThe lines:\n\n{lines}\n"
+        f"with the text alone.\n\nThe patch:\n\n{version_set.versions[version]}\nThe lines:\n\n{lines}\n"
     )
 
 
-def _fault(one: VersionSet, texts: Sequence[str]) -> NoTextReason | None:
+def _fault(version_set: VersionSet, texts: Sequence[str]) -> NoTextReason | None:
     """Return the reason for which texts cannot be used, without asking anybody."""
     if not all(text and len(text.split()) <= MAX_WORDS for text in texts):
         return "no_text"
     if len({" ".join(tokenize(text.lower())) for text in texts}) < len(texts):
         return "same_text"
-    if any(_quotes(text, line) for version, text in enumerate(texts) for line in one.edited_lines(version)):
+    if any(_quotes(text, line) for version, text in enumerate(texts) for line in version_set.edited_lines(version)):
         return "quotes_code"
     return None
 
@@ -290,7 +300,7 @@ def _are_equidistant(texts: Sequence[str]) -> bool:
     """
     words = [text.split() for text in texts]
     return all(
-        len({sum(distance(one, other) for other in sequences) for one in sequences}) == 1
+        len({sum(distance(text, other) for other in sequences) for text in sequences}) == 1
         for distance, sequences in ((Indel.distance, words), (Indel.distance, texts), (Levenshtein.distance, texts))
     )
 
@@ -377,7 +387,7 @@ def hard_questions(
             rejected.append(RejectedChange.from_pull_request(pull, TASK, versions))
         else:
             made[_change_key(pull)] = (pull, queries, versions)
-    places = balanced_positions({key: one[0].repo for key, one in made.items()}, options.seed, f"{TASK} positions")
+    places = balanced_positions({key: pull.repo for key, (pull, *_) in made.items()}, options.seed, f"{TASK} positions")
     items = []
     for key, (pull, queries, versions) in made.items():
         wrong = list(versions.wrong)
@@ -387,7 +397,7 @@ def hard_questions(
     if texts is not None:
         items, undescribed = _described(items, texts, options)
         rejected += undescribed
-    return items, sorted(rejected, key=lambda one: (one.repo, one.merge_sha, one.reason))
+    return items, sorted(rejected, key=lambda row: (row.repo, row.merge_sha, row.reason))
 
 
 def _change_key(pull: PullRequest) -> str:

@@ -109,13 +109,13 @@ def _find_related(shown: Sequence[RenderedPatch], links: Sequence[ChangeReferenc
     """
     related: list[set[int]] = [{index} for index in range(len(shown))]
     referring, named = (
-        _positions_by_value(one.references for one in links),
-        _positions_by_value(one.own_names for one in links),
+        _positions_by_value(link.references for link in links),
+        _positions_by_value(link.own_names for link in links),
     )
     # Parts of one work share their words and may both fit the text; equal titles up to numbers are parts of a series.
     same = [
         *_positions_by_value([patch.text] for patch in shown).values(),
-        *_positions_by_value([one.title_words] if one.title_words else [] for one in links).values(),
+        *_positions_by_value([link.title_words] if link.title_words else [] for link in links).values(),
         *referring.values(),
     ]
     for members in same:

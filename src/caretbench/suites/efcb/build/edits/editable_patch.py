@@ -184,7 +184,10 @@ class EditablePatch:
     def exchanged_texts(self, edit: PatchEdit) -> set[frozenset[str]]:
         """Return the pairs of texts that an edit exchanges, without order."""
         return {
-            frozenset((self._lines[one.file][one.line][one.start : one.end], one.text)) for one in edit.replacements
+            frozenset(
+                (self._lines[replacement.file][replacement.line][replacement.start : replacement.end], replacement.text)
+            )
+            for replacement in edit.replacements
         }
 
     def excerpt(self, applied_edits: Iterable[PatchEdit], *edits: PatchEdit) -> str:
@@ -259,7 +262,7 @@ class EditablePatch:
 
 
 def _replaced_texts(edits: Iterable[PatchEdit]) -> Mapping[_Position, str]:
-    return {one[:4]: one.text for edit in edits for one in edit.replacements}
+    return {replacement[:4]: replacement.text for edit in edits for replacement in edit.replacements}
 
 
 def _count_repeated_neighbours(lines: Iterable[str]) -> int:
@@ -272,8 +275,8 @@ def _count_repeated_neighbours(lines: Iterable[str]) -> int:
 
 def _renames(unit: ParsedPart, lines: frozenset[int], edit: PatchEdit) -> bool:
     """Return whether each of two exchanged names occurs only once in the lines of a hunk."""
-    here = Counter(one.name for position, one in unit.names_by_position.items() if position[1] in lines)
-    return all(here[one.text] == 1 for one in edit.replacements)
+    here = Counter(use.name for position, use in unit.names_by_position.items() if position[1] in lines)
+    return all(here[replacement.text] == 1 for replacement in edit.replacements)
 
 
 def _swaps_unordered_parts(unit: ParsedPart, edit: PatchEdit) -> bool:

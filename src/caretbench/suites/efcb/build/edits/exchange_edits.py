@@ -47,9 +47,9 @@ _MAX_PAIRS: Final = 20_000
 def name_swaps(unit: ParsedPart, generator: random.Random) -> Iterator[PatchEdit]:
     """Yield exchanges of two names in added lines of one hunk and one function."""
     groups = grouped(
-        ((one.hunk, one.function, one.role, naming_style(one.name)), one)
-        for one in unit.editable_uses
-        if one.role in _SWAPPED and not _is_fixed(one)
+        ((use.hunk, use.function, use.role, naming_style(use.name)), use)
+        for use in unit.editable_uses
+        if use.role in _SWAPPED and not _is_fixed(use)
     )
     for members in groups.values():
         for one, other in draw_pairs(members, _MAX_PAIRS, generator):
@@ -77,21 +77,21 @@ def name_replacements(unit: ParsedPart, generator: random.Random) -> Iterator[Pa
                 yield PatchEdit(_WORDS.get(use.role, use.role), (Replacement(*position[:4], name),))
 
 
-def _find_candidates(unit: ParsedPart, one: PatchNameUse) -> Iterator[tuple[str, str, Hashable]]:
+def _find_candidates(unit: ParsedPart, use: PatchNameUse) -> Iterator[tuple[str, str, Hashable]]:
     """Yield name, kind and entity of possible replacements of a use."""
     candidates: list[tuple[str, str, Hashable]] = []
-    if one.role in _VARIABLES:
-        for seen in unit.declaration_index.visible_variables(one.start):
+    if use.role in _VARIABLES:
+        for seen in unit.declaration_index.visible_variables(use.start):
             role = "local" if seen.role == "comprehended" else seen.role
-            if role == one.role and seen.kind != "function" and not _is_captured(unit, one, seen):
+            if role == use.role and seen.kind != "function" and not _is_captured(unit, use, seen):
                 candidates.append((seen.name, seen.kind, (role, seen.scope_start, seen.name)))
     else:
-        assert isinstance(one.entity, tuple)  # noqa: S101 - for the type
-        for entity, other in unit.exchange_groups[one.entity[:2]].items():
-            if other.role == one.role:
+        assert isinstance(use.entity, tuple)  # noqa: S101 - for the type
+        for entity, other in unit.exchange_groups[use.entity[:2]].items():
+            if other.role == use.role:
                 candidates.append((other.name, unit.entity_kinds.get(entity, ""), entity))
     for name, kind, entity in candidates:
-        if name != one.name and naming_style(name) == naming_style(one.name):
+        if name != use.name and naming_style(name) == naming_style(use.name):
             yield name, kind, entity
 
 
@@ -110,78 +110,78 @@ def _may_replace(unit: ParsedPart, one: PatchNameUse, other: PatchNameUse) -> bo
 
 def _are_aliases(unit: ParsedPart, name: str, other: str) -> bool:
     """Return whether a variable begins as another name of the other one."""
-    declared = (item for one in (name, other) for item in unit.declaration_index.by_name(one))
+    declared = (item for alias in (name, other) for item in unit.declaration_index.by_name(alias))
     return any({item.name, item.alias} == {name, other} for item in declared)
 
 
-def _fits(unit: ParsedPart, one: PatchNameUse, kind: str, entity: Hashable) -> bool:
+def _fits(unit: ParsedPart, use: PatchNameUse, kind: str, entity: Hashable) -> bool:
     """Return whether an entity of a kind can be used at ``one``, as far as kinds and uses show."""
-    if one.arguments is not None and not _takes_call(unit, one, one.arguments, entity):
+    if use.arguments is not None and not _takes_call(unit, use, use.arguments, entity):
         return False
-    if one.kind and kind:
-        if one.kind == kind and (one.kind.startswith("type:") or one.role not in ("method", "function")):
+    if use.kind and kind:
+        if use.kind == kind and (use.kind.startswith("type:") or use.role not in ("method", "function")):
             return True
         # Both kinds are known and differ. With a kind that is only known by its context, the uses decide.
-        if {_kind_prefix(one.kind), _kind_prefix(kind)} <= {"type", "literal"}:
+        if {_kind_prefix(use.kind), _kind_prefix(kind)} <= {"type", "literal"}:
             return False
-    return _is_enum_member(unit, one) or _has_shared_uses(unit, one, entity)
+    return _is_enum_member(unit, use) or _has_shared_uses(unit, use, entity)
 
 
-def _takes_call(unit: ParsedPart, one: PatchNameUse, arguments: tuple[str, ...], entity: Hashable) -> bool:
+def _takes_call(unit: ParsedPart, use: PatchNameUse, arguments: tuple[str, ...], entity: Hashable) -> bool:
     """Return whether the function of an entity takes the call at ``one``, and gives another result."""
     name: str = str(entity[-2])  # type: ignore[index]
-    names = (one.name, name)
+    names = (use.name, name)
     if any(map(is_framework_function, names)) or have_same_meaning(*names, unit.part.grammar):
         return False
-    if entity[-1] != len(arguments) or not _accepts_arguments(unit, one, name):  # type: ignore[index]
+    if entity[-1] != len(arguments) or not _accepts_arguments(unit, use, name):  # type: ignore[index]
         return False
     shapes = unit.argument_kinds.get(entity, set())
-    if not arguments or _have_same_signature(unit, one, name) or arguments in shapes:
+    if not arguments or _have_same_signature(unit, use, name) or arguments in shapes:
         return True
     # A call with arguments of other types does not compile in these languages; in the others it may even pass.
     return not unit.static and any(_have_same_kinds(arguments, shape) for shape in shapes)
 
 
-def _has_shared_uses(unit: ParsedPart, one: PatchNameUse, entity: Hashable) -> bool:
+def _has_shared_uses(unit: ParsedPart, use: PatchNameUse, entity: Hashable) -> bool:
     """Return whether the uses of an entity show that it has the kind of ``one``."""
     seen = unit.entity_contexts.get(entity, set())
     # In statically typed languages members of the same name may still have different types.
-    told = one.use.is_specific and not (unit.static and one.use.expression_context.startswith("object:"))
-    if told and one.use.expression_context in seen:
+    told = use.use.is_specific and not (unit.static and use.use.expression_context.startswith("object:"))
+    if told and use.use.expression_context in seen:
         return True
     if unit.static:
         return False
     shared = {
-        where for where in seen & unit.entity_contexts.get(one.entity, set())
+        where for where in seen & unit.entity_contexts.get(use.entity, set())
         # All entities in another context have one kind, beyond being tested for truth.
         if not where.startswith(("cond", "stmt", "cmp=:null", "other", "init of"))
     }  # fmt: skip
     # If a member is accessed, both must be known to share members.
-    if one.use.expression_context.startswith("object:"):
+    if use.use.expression_context.startswith("object:"):
         shared = {where for where in shared if where.startswith("object:")}
-    return bool(shared) or (one.arguments is None and _has_unknown_kind(unit, one, seen))
+    return bool(shared) or (use.arguments is None and _has_unknown_kind(unit, use, seen))
 
 
-def _has_unknown_kind(unit: ParsedPart, one: PatchNameUse, seen: set[str]) -> bool:
+def _has_unknown_kind(unit: ParsedPart, use: PatchNameUse, seen: set[str]) -> bool:
     """Return whether the uses of two variables do not show that their kinds differ."""
-    if one.use.expression_context.startswith(("object:", "indexed", "other")) or not one.use.is_specific:
+    if use.use.expression_context.startswith(("object:", "indexed", "other")) or not use.use.is_specific:
         return False
     ours, theirs = (
         {part for where in entity_contexts if (part := re.split(r"[:/ =<]", where)[0]) in _DONE}
-        for entity_contexts in (unit.entity_contexts.get(one.entity, set()), seen)
+        for entity_contexts in (unit.entity_contexts.get(use.entity, set()), seen)
     )
-    here = re.split(r"[:/ =<]", one.use.expression_context)[0]
+    here = re.split(r"[:/ =<]", use.use.expression_context)[0]
     if here in _DONE:
         return here in theirs
     return not ours or not theirs or bool(ours & theirs)
 
 
-def _is_enum_member(unit: ParsedPart, one: PatchNameUse) -> bool:
+def _is_enum_member(unit: ParsedPart, use: PatchNameUse) -> bool:
     """Return whether a member is one of the constants of a type."""
-    if one.role != "field" or unit.part.grammar not in ("java", "cpp", "rust"):
+    if use.role != "field" or unit.part.grammar not in ("java", "cpp", "rust"):
         return False
-    receiver = str(one.entity[1])  # type: ignore[index]
-    constant = one.name.isupper() if unit.part.grammar == "java" else True
+    receiver = str(use.entity[1])  # type: ignore[index]
+    constant = use.name.isupper() if unit.part.grammar == "java" else True
     return constant and receiver.startswith("name:") and (receiver[5:6].isupper() or receiver.endswith("_t"))
 
 
@@ -197,41 +197,41 @@ def _kind_prefix(kind: str) -> str:
     return kind.partition(":")[0]
 
 
-def _accepts_arguments(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
+def _accepts_arguments(unit: ParsedPart, use: PatchNameUse, name: str) -> bool:
     """Return whether a function accepts the number of arguments of ``one``, as far as it is declared."""
-    assert one.arguments is not None  # noqa: S101 - for the type
+    assert use.arguments is not None  # noqa: S101 - for the type
     declared = [item for item in unit.declaration_index.by_name(name) if item.parameters is not None]
     return not declared or any(
-        item.required_parameters <= len(one.arguments)
+        item.required_parameters <= len(use.arguments)
         and (
-            len(one.arguments) <= len(item.parameters or ())
+            len(use.arguments) <= len(item.parameters or ())
             or any(part.startswith("...") for part in item.parameters or ())
         )
         for item in declared
     )
 
 
-def _have_same_signature(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
+def _have_same_signature(unit: ParsedPart, use: PatchNameUse, name: str) -> bool:
     """Return whether both functions are declared with the same types."""
     ours, theirs = (
         {(item.parameters, item.kind) for item in unit.declaration_index.by_name(word) if item.role == "function"}
-        for word in (one.name, name)
+        for word in (use.name, name)
     )
     return len(ours) == 1 and ours == theirs
 
 
-def _is_captured(unit: ParsedPart, one: PatchNameUse, seen: Declaration) -> bool:
+def _is_captured(unit: ParsedPart, use: PatchNameUse, seen: Declaration) -> bool:
     """Return whether a reassigned variable would be used in an inner function, which Java forbids."""
     # Java's lambdas take only variables that are never assigned again.
     if unit.part.grammar != "java" or (seen.role, seen.scope_start, seen.name) not in unit.assigned_entities:
         return False
     inner = unit.kinds.anonymous_functions | unit.kinds.type_bodies
-    return any(around.type in inner and around.start_byte > seen.start for around in upwards(one.use.expression.parent))
+    return any(around.type in inner and around.start_byte > seen.start for around in upwards(use.use.expression.parent))
 
 
-def _is_fixed(one: PatchNameUse) -> bool:
+def _is_fixed(use: PatchNameUse) -> bool:
     """Return whether a use has no effect on the program, or is an assignment target."""
-    return one.use.expression_context == "target" or is_text_for_people(one.use.expression)
+    return use.use.expression_context == "target" or is_text_for_people(use.use.expression)
 
 
 def draw_pairs(members: Sequence[T], limit: int, generator: random.Random) -> Iterator[tuple[T, T]]:

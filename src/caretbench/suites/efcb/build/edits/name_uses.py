@@ -128,8 +128,10 @@ class ParsedPart:
     @cached_property
     def names_by_position(self) -> Mapping[tuple[int, int, int, int], Identifier]:
         """Names of the patch by position."""
-        names = (one for one in self.identifiers.names if self.part.lines[one.row] != OUTSIDE_PATCH)
-        return {place[:4]: one for one in names if (place := self.occurrence_at(one.start, one.end)) is not None}
+        names = (
+            identifier for identifier in self.identifiers.names if self.part.lines[identifier.row] != OUTSIDE_PATCH
+        )
+        return {place[:4]: name for name in names if (place := self.occurrence_at(name.start, name.end)) is not None}
 
     @cached_property
     def literals_by_position(self) -> Mapping[tuple[int, int, int, int], str]:
@@ -143,7 +145,7 @@ class ParsedPart:
         row = self.part.lines.index(line)
         node = self.root.descendant_for_point_range((row, 0), (row, len(self.part.text.split("\n")[row].encode())))
         around = [] if node is None else [*upwards(node)]
-        outermost = next((one for one in reversed(around) if one.type in self.kinds.functions), None)
+        outermost = next((outer for outer in reversed(around) if outer.type in self.kinds.functions), None)
         return self.part.text if outermost is None else text(outermost)
 
     def is_added(self, place: Occurrence | None) -> bool:
@@ -162,52 +164,56 @@ class ParsedPart:
         if not self.part.is_whole_file:
             return True
         around = list(upwards(node.parent))
-        outermost = next((one for one in reversed(around) if one.type in self.kinds.functions), None)
-        return outermost is None or outermost.has_error or any(one.type == "ERROR" for one in around)
+        outermost = next((outer for outer in reversed(around) if outer.type in self.kinds.functions), None)
+        return outermost is None or outermost.has_error or any(outer.type == "ERROR" for outer in around)
 
     @cached_property
     def uses(self) -> tuple[PatchNameUse, ...]:
         """Name uses near the patch whose role is known, in the order of the text."""
         near = {row for added in self.part.added_rows for row in range(added - _WINDOW, added + _WINDOW)}
-        names = (one for one in self.identifiers.names if one.syntactic_position and one.row in near)
+        names = (
+            identifier
+            for identifier in self.identifiers.names
+            if identifier.syntactic_position and identifier.row in near
+        )
         return tuple(use for use in map(self._make_use, names) if use is not None)
 
     @cached_property
     def editable_uses(self) -> tuple[PatchNameUse, ...]:
         """Name uses in added lines that edits may change."""
         return tuple(
-            one
-            for one in self.uses
-            if one.occurrence is not None and self.is_added(one.occurrence) and not self.is_broken(one.use.expression)
+            use
+            for use in self.uses
+            if use.occurrence is not None and self.is_added(use.occurrence) and not self.is_broken(use.use.expression)
         )
 
     @cached_property
     def entity_contexts(self) -> dict[Hashable, set[str]]:
         """Contexts of each entity."""
-        specific = ((one.entity, one.use.expression_context) for one in self.uses if one.use.is_specific)
+        specific = ((use.entity, use.use.expression_context) for use in self.uses if use.use.is_specific)
         return {entity: set(contexts) for entity, contexts in grouped(specific).items()}
 
     @cached_property
     def argument_kinds(self) -> dict[Hashable, set[tuple[str, ...]]]:
         """Kinds of arguments that each entity is called with."""
-        called = ((one.entity, one.arguments) for one in self.uses if one.arguments is not None)
+        called = ((use.entity, use.arguments) for use in self.uses if use.arguments is not None)
         return {entity: set(kinds) for entity, kinds in grouped(called).items()}
 
     @cached_property
     def entity_kinds(self) -> dict[Hashable, str]:
         """Type of each entity, or the context that shows it."""
-        return {one.entity: one.kind for one in self.uses if one.kind}
+        return {use.entity: use.kind for use in self.uses if use.kind}
 
     @cached_property
     def assigned_entities(self) -> frozenset[Hashable]:
         """Entities that are assigned or incremented outside of their declaration."""
         counted = ("target", "other:update_expression")
-        return frozenset(one.entity for one in self.uses if one.use.expression_context in counted)
+        return frozenset(use.entity for use in self.uses if use.use.expression_context in counted)
 
     @cached_property
     def use_counts(self) -> Counter[Hashable]:
         """Number of uses of each entity."""
-        return Counter(one.entity for one in self.uses)
+        return Counter(use.entity for use in self.uses)
 
     @cached_property
     def exchange_groups(self) -> dict[Hashable, dict[Hashable, PatchNameUse]]:
@@ -218,23 +224,23 @@ class ParsedPart:
                 groups[use.entity[:2]].setdefault(use.entity, use)
         return groups
 
-    def _make_use(self, one: Identifier) -> PatchNameUse | None:
-        node = self.root.descendant_for_byte_range(one.start, one.end)
+    def _make_use(self, identifier: Identifier) -> PatchNameUse | None:
+        node = self.root.descendant_for_byte_range(identifier.start, identifier.end)
         if node is None:
             return None
-        words = one.syntactic_position.split()[1].split("+")
+        words = identifier.syntactic_position.split()[1].split("+")
         use = expression_use(node)
-        told = self._classify(node, one, words, use)
+        told = self._classify(node, identifier, words, use)
         if told is None:
             return None
         given = arguments_of(use.call) if use.call is not None else None
         kinds = tuple(map(self._argument_kind, given)) if given is not None else None
-        place = self.occurrence_at(one.start, one.end)
+        place = self.occurrence_at(identifier.start, identifier.end)
         hunk = self._hunk_of[place.line] if place is not None else -1
-        return PatchNameUse(one.name, one.start, *told, use, one.function, hunk, place, kinds)
+        return PatchNameUse(identifier.name, identifier.start, *told, use, identifier.function, hunk, place, kinds)
 
     def _classify(
-        self, node: tree_sitter.Node, one: Identifier, words: Iterable[str], use: ExpressionUse
+        self, node: tree_sitter.Node, identifier: Identifier, words: Iterable[str], use: ExpressionUse
     ) -> _Classified:
         """Return role, entity and kind of a use; None if its role is unknown."""
         count = len(arguments_of(use.call) or ()) if use.call is not None else -1
@@ -249,13 +255,13 @@ class ParsedPart:
         if receiver is not None:
             key = self._receiver(receiver)
             if use.call is not None:
-                return "method", ("method", key, one.name, count), self._one_kind(one.name, "function")
-            return "field", ("field", key, one.name), self._one_kind(one.name, "field")
-        declared = self.declaration_index.resolve(one.name, one.start)
+                return "method", ("method", key, identifier.name, count), self._one_kind(identifier.name, "function")
+            return "field", ("field", key, identifier.name), self._one_kind(identifier.name, "field")
+        declared = self.declaration_index.resolve(identifier.name, identifier.start)
         if use.call is not None:
-            return self._classify_call(one.name, count, declared)
+            return self._classify_call(identifier.name, count, declared)
         if declared is None:
-            return self._classify_field(node, one)
+            return self._classify_field(node, identifier)
         if declared.role in ("import", "typename", "function", "field") or declared.kind == "function":
             return None
         role = "local" if declared.role == "comprehended" else declared.role
@@ -270,12 +276,12 @@ class ParsedPart:
         # The number of arguments is part of what is named: overloads take other ones.
         return "function", ("function", "", name, count), self._one_kind(name, "function")
 
-    def _classify_field(self, node: tree_sitter.Node, one: Identifier) -> _Classified:
+    def _classify_field(self, node: tree_sitter.Node, identifier: Identifier) -> _Classified:
         if self.part.grammar not in _BARE_FIELDS:
             return None
-        for field in self.declaration_index.by_name(one.name):
-            if field.role == "field" and field.scope_start <= one.start < field.end:
-                return "field", ("field", f"this@{_around(node, self.kinds.types)}", one.name), field.kind
+        for field in self.declaration_index.by_name(identifier.name):
+            if field.role == "field" and field.scope_start <= identifier.start < field.end:
+                return "field", ("field", f"this@{_around(node, self.kinds.types)}", identifier.name), field.kind
         return None
 
     def _receiver(self, node: tree_sitter.Node) -> str:
@@ -296,7 +302,7 @@ class ParsedPart:
 
     def _one_kind(self, name: str, role: str) -> str:
         """Return the type of a name of the text, of a function its result's; empty if it is unknown or ambiguous."""
-        kinds = {one.kind for one in self.declaration_index.by_name(name) if one.role == role}
+        kinds = {declaration.kind for declaration in self.declaration_index.by_name(name) if declaration.role == role}
         return kinds.pop() if len(kinds) == 1 else ""
 
     def _argument_kind(self, node: tree_sitter.Node) -> str:

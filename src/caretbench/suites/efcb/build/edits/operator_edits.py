@@ -151,7 +151,12 @@ def _returns(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
     function = next((around for around in upwards(node.parent) if around.type in kinds.functions), None)
     named = function.child_by_field_name("name") if function is not None else None
     told = next(
-        (one.kind for one in unit.declaration_index.all if named is not None and one.start == named.start_byte), ""
+        (
+            declaration.kind
+            for declaration in unit.declaration_index.all
+            if named is not None and declaration.start == named.start_byte
+        ),
+        "",
     )
     # A negated object, number or text is another type.
     if told in ("type:bool", "type:boolean"):

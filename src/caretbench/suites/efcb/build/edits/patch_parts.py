@@ -125,7 +125,7 @@ class PatchEdit(NamedTuple):
     @property
     def lines(self) -> frozenset[tuple[int, int]]:
         """The changed lines, by file and line."""
-        return frozenset((one.file, one.line) for one in self.replacements)
+        return frozenset((replacement.file, replacement.line) for replacement in self.replacements)
 
 
 def swap_edit(kind: str, one: Occurrence, other: Occurrence) -> PatchEdit:
