@@ -20,7 +20,7 @@ from caretbench.execution.sandbox import isolation_levels
 from caretbench.execution.sandbox import program_sandbox as sandbox_module
 from caretbench.execution.sandbox.folder_removal import remove_folder
 from caretbench.execution.sandbox.kernel import landlock_sandbox
-from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockSandbox, LandlockUnavailable
+from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockSandbox
 from caretbench.execution.sandbox.kernel.seccomp import landlock_seccomp_filter, system_call_numbers
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
@@ -443,7 +443,7 @@ def test_an_old_kernel_or_an_unknown_processor_is_refused(monkeypatch: pytest.Mo
     assert landlock_seccomp_filter(owns_other_files=True, signals_scoped=True, machine="vax") is None
     for offered in (0, 2):
         monkeypatch.setattr(landlock_sandbox, "landlock_abi", lambda offered=offered: offered)
-        with pytest.raises(LandlockUnavailable, match=r"Linux 6\.2"):
+        with pytest.raises(SandboxUnavailable, match=r"Linux 6\.2"):
             LandlockSandbox()
 
 

@@ -136,8 +136,7 @@ def _failure(status: Status) -> Status:
 
 def delayed_by_load(status: Status, reason: str, signal_number: int | None, cpu_s: float) -> bool:
     """Return whether load may have delayed a run: it hit the wall-time limit while using CPU time."""
-    late = status is Status.TIMEOUT and signal_number is None and reason.startswith(_LATE)
-    return late and cpu_s >= STARVED_CPU_S
+    return timed_out_by_clock(status, reason) and signal_number is None and cpu_s >= STARVED_CPU_S
 
 
 def timed_out_by_clock(status: Status, reason: str) -> bool:

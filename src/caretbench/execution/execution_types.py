@@ -244,6 +244,11 @@ class RunOutcome(FrozenModel):
     accesses: tuple[str, ...] | None = None
     """Accesses of a watched program beyond its own files and the language's (``access_watch.py``); None if unseen."""
 
+    @property
+    def run_outcome(self) -> Status:
+        """Outcome of the run itself, whatever a type checker reported."""
+        return self.status
+
 
 class ExecutionResult(RunOutcome):
     """Outcome of one request, with all that is needed to explain it."""

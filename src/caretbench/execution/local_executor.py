@@ -8,24 +8,18 @@ runs when.
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import shutil
 import threading
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from caretbench.execution.bundles.bundle_model import Bundle
 from caretbench.execution.bundles.bundle_store import installed_bundle
 from caretbench.execution.cache.cache_folders import unusable_cache
 from caretbench.execution.cache.cache_keys import program_key, verdict_key
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.classification import (
-    classify,
-    delayed_by_load,
-    hit_shared_limit,
-    limit_fields,
-    missing_module,
-)
+from caretbench.execution.classification import classify, delayed_by_load, limit_fields, missing_module
 from caretbench.execution.costs import ledger
 from caretbench.execution.execution_types import (
     CompileResult,
@@ -67,8 +61,7 @@ class ProgramRunner:
         self.sandbox = sandbox
         self.sandbox.set_artefact_folder(cache.artefacts)
         self._cache = cache
-        self._bundles = bundles
-        self._found: dict[str, Bundle | None] = {}
+        self._bundles = functools.cache(bundles)
         self._runtimes: dict[str, BaseRuntime] = {}
         self._toolchains: dict[str, Toolchain] = {}
         self._lock = threading.Lock()
@@ -102,12 +95,7 @@ class ProgramRunner:
 
     def lock_hash(self, name: str | None) -> str:
         """Return the hash of a bundle's content; empty if there is none, or it is not built."""
-        if name is None:
-            return ""
-        with self._lock:
-            if name not in self._found:
-                self._found[name] = self._bundles(name)
-            bundle = self._found[name]
+        bundle = self._bundles(name) if name is not None else None
         return bundle.lock_hash if bundle is not None else ""
 
     def skip_reason(self, request: ExecutionRequest) -> str | None:
@@ -127,26 +115,23 @@ class ProgramRunner:
             )
             for request in requests
         ]
-        results: dict[int, CompileResult] = {}
-        for position, key in enumerate(keys):
-            folder = self._cache.artefact(key)
-            if folder is not None:
-                results[position] = CompileResult(artefact=folder)
-        waiting = [position for position in range(len(requests)) if position not in results]
+        unbuilt = CompileResult(artefact=None, status=Status.SANDBOX_ERROR, diagnostics="interrupted")
+        folders = map(self._cache.artefact, keys)
+        results = [unbuilt if folder is None else CompileResult(artefact=folder) for folder in folders]
         for _ in range(SANDBOX_ATTEMPTS):
+            waiting = [position for position, result in enumerate(results) if result.status is Status.SANDBOX_ERROR]
             if not waiting or self.sandbox.interrupted:
                 break
-            results |= self._build({position: (requests[position], keys[position]) for position in waiting})
-            waiting = [place for place in waiting if results[place].status is Status.SANDBOX_ERROR]
-        return [results[position] for position in range(len(requests))]
+            built = self._build([requests[position] for position in waiting], [keys[position] for position in waiting])
+            for position, result in zip(waiting, built, strict=True):
+                results[position] = result
+        return results
 
-    def _build(self, requests_and_keys: Mapping[int, tuple[ExecutionRequest, str]]) -> dict[int, CompileResult]:
-        positions = list(requests_and_keys)
-        requests = [requests_and_keys[position][0] for position in positions]
+    def _build(self, requests: Sequence[ExecutionRequest], keys: Sequence[str]) -> list[CompileResult]:
         with self._cache.artefact_staging_folder() as folder:
-            folders = [folder / str(position) for position in positions]
-            for place in folders:
-                place.mkdir(mode=0o755)
+            folders = [folder / str(number) for number in range(len(requests))]
+            for program_folder in folders:
+                program_folder.mkdir(mode=0o755)
             try:
                 built = self.runtime(requests[0].language).compile(requests, folders)
             except (OSError, NoProgramUsers) as error:
@@ -155,16 +140,17 @@ class ProgramRunner:
             if any(result.status is not None for result in built) and self._cache.is_disk_full():
                 # The message of a compiler without disk space is no verdict.
                 raise unusable_cache(folder.parent, OSError(errno.ENOSPC, "the disk is full"))
-            results: dict[int, CompileResult] = {}
-            for position, result in zip(positions, built, strict=True):
-                kept = None
-                if result.artefact is not None and result.status is None:
-                    kept = self._cache.store_artefact(requests_and_keys[position][1], result.artefact)
-                elif result.artefact is not None:
-                    # A compiler that failed may have left files that nothing runs.
-                    shutil.rmtree(result.artefact, ignore_errors=True)
-                results[position] = result.model_copy(update={"artefact": kept})
-        return results
+            return [self._stored(key, result) for key, result in zip(keys, built, strict=True)]
+
+    def _stored(self, key: str, result: CompileResult) -> CompileResult:
+        """Return the result of a compiler with the program's folder in the cache."""
+        kept = None
+        if result.artefact is not None and result.status is None:
+            kept = self._cache.store_artefact(key, result.artefact)
+        elif result.artefact is not None:
+            # A compiler that failed may have left files that nothing runs.
+            shutil.rmtree(result.artefact, ignore_errors=True)
+        return result.model_copy(update={"artefact": kept})
 
     def compile_failure(self, request: ExecutionRequest, compiled: CompileResult) -> ExecutionResult:
         """Return the result of a program that does not run, because it did not compile."""
@@ -472,7 +458,3 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
         """Return whether the machine's load or a shared limit may have changed the result."""
         late = delayed_by_load(result.run_outcome, result.reason, result.signal, result.cpu_s)
         return (result.was_run and (late or self.lacked_shared_limit(result))) or self._wall_timeout(job)
-
-    def lacked_shared_limit(self, result: ExecutionResult) -> bool:
-        """Return whether the kernel counts what the program lacked for all programs of its user."""
-        return hit_shared_limit(result.run_outcome, result.stderr.text)

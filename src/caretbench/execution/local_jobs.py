@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from caretbench.execution.cache.result_cache import needs_confirmation
+from caretbench.execution.classification import hit_shared_limit
 from caretbench.execution.costs import ledger
 from caretbench.execution.execution_types import LONE_RUNS, REFERENCE_CPU, Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox
@@ -63,8 +64,7 @@ class LocalRequestKind(RequestKind[Request, Result]):
 
     def lacked_shared_limit(self, result: Result) -> bool:
         """Return whether a program may have lacked what all programs of a user share, waiting ones too."""
-        del result
-        return False
+        return hit_shared_limit(result.run_outcome, result.stderr.text)
 
 
 @dataclass(frozen=True)

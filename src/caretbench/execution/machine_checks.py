@@ -205,11 +205,11 @@ def overlay_failure(error: str, folder: Path, kernel: KernelFacts | None = None)
     attempt = _ATTEMPT.match(message)
     if attempt is None:
         return message
-    kernel = kernel or read_kernel_facts()
-    number = int(attempt["number"] or 0)
-    return {"memory": _of_memory, "attributes": _of_attributes, "layers": _of_layers}[attempt["step"]](
-        number, attempt["said"].strip(), kernel
-    )
+    number, said = int(attempt["number"] or 0), attempt["said"].strip()
+    if attempt["step"] == "memory":
+        return f"no memory file system can be mounted in the sandbox ({_name(number, said)})"
+    of_step = _of_attributes if attempt["step"] == "attributes" else _of_layers
+    return of_step(number, said, kernel or read_kernel_facts())
 
 
 def _of_owner(folder: Path) -> str:
@@ -225,13 +225,9 @@ def _of_owner(folder: Path) -> str:
 
 
 def _closed(folder: Path) -> Iterator[Path]:
-    for place in (*reversed(folder.resolve().parents), folder.resolve()):
-        if place.exists() and not place.stat().st_mode & 0o001:
-            yield place
-
-
-def _of_memory(number: int, message: str, _kernel: KernelFacts) -> str:
-    return f"no memory file system can be mounted in the sandbox ({_name(number, message)})"
+    for path in (*reversed(folder.resolve().parents), folder.resolve()):
+        if path.exists() and not path.stat().st_mode & 0o001:
+            yield path
 
 
 def _of_attributes(number: int, message: str, kernel: KernelFacts) -> str:

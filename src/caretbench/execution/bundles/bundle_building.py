@@ -103,7 +103,7 @@ def build_bundle(
         there = set(spec.optional) - set(ecosystem.missing_optional(spec)) if spec.ecosystem == "debian" else set()
         if built is not None and set(built[1].missing) <= set(missing) and there <= set(built[1].packages):
             progress(f"{spec.name}: already built")
-            return as_bundle(spec, built[1], built[0])
+            return as_bundle(spec, *built)
         return _build(spec, ecosystem, missing, folder, progress)
 
 
@@ -128,7 +128,7 @@ def _build(
         root.rename(Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root.parent)) / "old")
     folder.rename(root)
     progress(f"{spec.name}: {counted(len(versions), 'package')}, {manifest.size_bytes / 1e6:.0f} MB")
-    return as_bundle(spec, manifest, root)
+    return as_bundle(spec, root, manifest)
 
 
 def write_lock_file(spec: BundleSpec) -> Path:
@@ -185,21 +185,22 @@ def bundle_status() -> list[BundleStatus]:
 
 def _status(spec: BundleSpec) -> BundleStatus:
     line = f"caretbench deps build {spec.name}"
-    built = built_manifest(spec)
     missing = ECOSYSTEMS[spec.ecosystem].missing(spec) if spec.ecosystem == "debian" else ()
     if missing:
         line = f"{apt_line(missing)} && {line}"
-    manifest = built[1] if built is not None else None
-    lacking = missing or (manifest.missing if manifest is not None else ())
-    detail = f"without {', '.join(lacking)}" if lacking else ""
+    built = built_manifest(spec)
+    if built is None:
+        return BundleStatus(name=spec.name, language=spec.language, state="absent", detail="not built", fix=line)
+    manifest = built[1]
+    lacking = missing or manifest.missing
     return BundleStatus(
         name=spec.name,
         language=spec.language,
-        state="absent" if manifest is None else "partly" if lacking else "present",
-        packages=len(manifest.packages) if manifest is not None else 0,
-        size_bytes=manifest.size_bytes if manifest is not None else 0,
-        detail=detail if manifest is not None else "not built",
-        fix=line if manifest is None or lacking else "",
+        state="partly" if lacking else "present",
+        packages=len(manifest.packages),
+        size_bytes=manifest.size_bytes,
+        detail=f"without {', '.join(lacking)}" if lacking else "",
+        fix=line if lacking else "",
     )
 
 

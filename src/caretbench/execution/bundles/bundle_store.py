@@ -69,10 +69,7 @@ def installed_bundle(name: str) -> Bundle | None:
     """
     spec = bundle_spec(name)
     built = built_manifest(spec)
-    if built is None:
-        return None
-    root, manifest = built
-    return as_bundle(spec, manifest, root)
+    return as_bundle(spec, *built) if built is not None else None
 
 
 def platform_of(spec: BundleSpec) -> str:
@@ -95,7 +92,7 @@ _PLATFORMS: Final[Mapping[EcosystemName, Callable[[], str]]] = {
 }
 
 
-def as_bundle(spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
+def as_bundle(spec: BundleSpec, root: Path, manifest: BundleManifest) -> Bundle:
     """Return the built bundle with its binds and paths inside the sandbox, at ``/bundle``.
 
     Modules of npm are also at ``/node_modules``, where ES modules are looked up. Debian packages are a class path of

@@ -11,6 +11,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
 from importlib import metadata
 from pathlib import Path, PurePosixPath
@@ -85,9 +86,14 @@ def script_text(name: str) -> bytes:
     return Path(__file__).with_name(name).read_bytes()
 
 
-def memory_file(data: bytes) -> int:
-    """Return the descriptor of a file in memory that contains ``data``, positioned at its start."""
+def memory_file(data: bytes, opened: list[int], stack: ExitStack) -> int:
+    """Return the descriptor of a file in memory that contains ``data``, positioned at its start.
+
+    It is added to ``opened``, and closed with ``stack``.
+    """
     descriptor = os.memfd_create("caretbench", os.MFD_CLOEXEC)
+    stack.callback(os.close, descriptor)
+    opened.append(descriptor)
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]

@@ -19,6 +19,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from caretbench.execution.cache.cache_folders import BOUND
@@ -65,7 +66,7 @@ from caretbench.execution.sandbox.isolation_levels import (
     warn_weaker_level,
 )
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroups, find_memory_groups, memory_group, memory_mechanism
-from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockSandbox, LandlockUnavailable
+from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockSandbox
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.supervisor import START_S, SandboxResult, Supervisor
 from caretbench.execution.sandbox.warm_sandbox import WarmWorkerPool
@@ -122,13 +123,7 @@ class NamespaceSandbox:
     ) -> tuple[float, subprocess.Popen[bytes]]:
         """Start bubblewrap with the launcher; ``stack`` keeps the files that they read."""
         opened: list[int] = []
-
-        def held(content: bytes) -> int:
-            descriptor = memory_file(content)
-            opened.append(descriptor)
-            stack.callback(os.close, descriptor)
-            return descriptor
-
+        held = partial(memory_file, opened=opened, stack=stack)
         arguments = bubblewrap_arguments(
             read_only=read_only_binds.read_only,
             writable=read_only_binds.writable,
@@ -283,7 +278,7 @@ class Sandbox:
         """Determine the isolation level before the first program."""
         with self._probe_lock:
             if self._confined is None and self._levels == ("landlock",):
-                self._confined = _confined()
+                self._confined = LandlockSandbox()
             elif self._isolation is None and len(self._levels) > 1 and not (self._probing or self.interrupted):
                 self.probe()
 
@@ -294,7 +289,7 @@ class Sandbox:
             if len(self._levels) == 1 or self.interrupted:
                 raise
             try:
-                self._confined = _confined()
+                self._confined = LandlockSandbox()
                 isolation = self._run_probe()
             except SandboxUnavailable as error:
                 self._confined = None
@@ -414,10 +409,3 @@ class Sandbox:
         close_id_maps()
         for close in self._closing:
             close()
-
-
-def _confined() -> LandlockSandbox:
-    try:
-        return LandlockSandbox()
-    except LandlockUnavailable as error:
-        raise SandboxUnavailable(str(error)) from None

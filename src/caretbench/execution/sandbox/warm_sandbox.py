@@ -19,6 +19,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -156,12 +157,7 @@ class WarmWorker:
         interpreter, interpreter_binds = launcher_interpreter()
         flags = [] if key.preloaded_modules else ["-I", "-S", "-B"]
         opened: list[int] = []
-
-        def held(content: bytes) -> int:
-            opened.append(descriptor := memory_file(content))
-            stack.callback(os.close, descriptor)
-            return descriptor
-
+        held = partial(memory_file, opened=opened, stack=stack)
         binds = {**interpreter_binds, **dict(key.binds)}
         reachable = stack.enter_context(reachable_binds(bubblewrap_path, binds, {}, key.user))
         options = bubblewrap_arguments(

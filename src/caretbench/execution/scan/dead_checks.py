@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -57,18 +58,19 @@ class EnclosingFunction(NamedTuple):
     decorators: frozenset[str]
 
 
-class LineSyntax(NamedTuple):
+@dataclass
+class LineSyntax:
     """Syntactic context of a line: its ``text``, and the ``functions`` around it, the innermost first."""
 
     text: str
-    in_string_or_comment: bool
-    unreachable: bool
-    functions: tuple[EnclosingFunction, ...]
-    conditions: tuple[str, ...]
-    exit_certainty: ExitCertainty
-    throw_certainty: ExitCertainty
-    in_try: bool
-    in_generator: bool
+    in_string_or_comment: bool = False
+    unreachable: bool = False
+    functions: list[EnclosingFunction] = field(default_factory=list)
+    conditions: list[str] = field(default_factory=list)
+    exit_certainty: ExitCertainty = ExitCertainty.NO
+    throw_certainty: ExitCertainty = ExitCertainty.NO
+    in_try: bool = False
+    in_generator: bool = False
 
     def answer_functions(self, *, named_only: bool = False) -> tuple[EnclosingFunction, ...]:
         """Return the functions around the line that begin in the answer."""
@@ -124,7 +126,8 @@ def line_contexts(before: str, answer: str, after: str, language: str, *, within
     for place, _ in zip(lines, range(MAX_LINES), strict=False):
         # Where no line end follows, find gives -1, of which the remainder makes the end of the text.
         text = after[place : after.find("\n", place) % (len(after) + 1)]
-        contexts.append(_place(tree, program, program.end + len(encode(after[:place])), text, exits))
+        climb = _Climb(program, program.end + len(encode(after[:place])), LineSyntax(text), exits)
+        contexts.append(climb.context(tree))
     functions = _functions(tree.root_node, begin, program.end, program.kinds)
     defined = Counter(_named(function, program.kinds) for function in functions if function.start_byte >= begin)
     return LineContexts(tuple(contexts), defined, not tree.root_node.has_error)
@@ -157,53 +160,35 @@ def _functions(root: tree_sitter.Node, begin: int, end: int, kinds: NodeKinds) -
         open_nodes.extend(node.named_children)
 
 
-def _place(
-    tree: tree_sitter.Tree,
-    program: _LineProgram,
-    at: int,
-    line: str,
-    exits: dict[int, tuple[ExitCertainty, ExitCertainty]],
-) -> LineSyntax:
-    climb = _Climb(program, at, exits)
-    inner: tree_sitter.Node | None = None
-    for node in _upwards(tree.root_node.descendant_for_byte_range(at, at + 1)):
-        if not climb.passes(node, inner):
-            break
-        inner = node
-    return LineSyntax(
-        line,
-        climb.in_string_or_comment,
-        climb.unreachable,
-        tuple(climb.functions),
-        tuple(climb.conditions),
-        climb.exit_certainty,
-        climb.throw_certainty,
-        climb.in_try,
-        climb.in_generator,
-    )
-
-
 class _Climb:
-    """Path from a line up to the root of the tree, with the passed nodes."""
+    """Path from a line at byte ``at`` up to the root of the tree: it fills the context of the line."""
 
-    def __init__(self, program: _LineProgram, at: int, exits: dict[int, tuple[ExitCertainty, ExitCertainty]]) -> None:
+    def __init__(
+        self, program: _LineProgram, at: int, line: LineSyntax, exits: dict[int, tuple[ExitCertainty, ExitCertainty]]
+    ) -> None:
         self._program = program
         self._at = at
+        self._line = line
         self._exits = exits
         self._left_function = False
-        self.in_string_or_comment = self.unreachable = self.in_generator = self.in_try = False
-        self.functions: list[EnclosingFunction] = []
-        self.conditions: list[str] = []
-        self.exit_certainty = self.throw_certainty = ExitCertainty.NO
 
-    def passes(self, node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
+    def context(self, tree: tree_sitter.Tree) -> LineSyntax:
+        """Return the context of the line, by all nodes around it."""
+        inner: tree_sitter.Node | None = None
+        for node in _upwards(tree.root_node.descendant_for_byte_range(self._at, self._at + 1)):
+            if not self._passes(node, inner):
+                break
+            inner = node
+        return self._line
+
+    def _passes(self, node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
         """Process a node above ``inner``; return whether the path goes on."""
         program, kind = self._program, node.type
         started = program.begin <= node.start_byte < program.end
         if _CODE_IN_TEXT.search(kind) and not started:
             return False
         if started and node.is_named and _TEXT.search(kind):
-            self.in_string_or_comment = True
+            self._line.in_string_or_comment = True
         if not self._left_function:
             self._pass_exits(node)
         if started:
@@ -213,29 +198,29 @@ class _Climb:
         return True
 
     def _pass_exits(self, node: tree_sitter.Node) -> None:
-        program = self._program
+        program, line = self._program, self._line
         if node.start_byte >= program.begin:
             left, thrown = exits_before(node, program.begin, program.end, program.kinds, self._exits)
-            self.exit_certainty, self.throw_certainty = (
-                max(self.exit_certainty, left),
-                max(self.throw_certainty, thrown),
-            )
+            line.exit_certainty = max(line.exit_certainty, left)
+            line.throw_certainty = max(line.throw_certainty, thrown)
         elif node.type in program.kinds.tries:
-            self.in_try = True
+            line.in_try = True
 
     def _pass_condition(self, node: tree_sitter.Node, inner: tree_sitter.Node | None) -> None:
-        kind, kinds = node.type, self._program.kinds
+        kind, kinds, line = node.type, self._program.kinds, self._line
         if kind not in kinds.tries and (has_condition(kind, kinds) or kind in kinds.conditional):
-            self.conditions.append(_condition(node))
-            self.unreachable = self.unreachable or _never_runs(node, inner, kinds)
+            line.conditions.append(_condition(node))
+            line.unreachable = line.unreachable or _never_runs(node, inner, kinds)
         elif kind in kinds.resources and (caught := _SUPPRESSED.search(node_text(node)[:200])):
-            self.conditions.append(caught[0])
+            line.conditions.append(caught[0])
 
     def _pass_function(self, node: tree_sitter.Node, *, started: bool) -> None:
-        self.functions.append(_function(node, self._program))
-        if not (self._left_function or started) and _suspends(node, self._program):
-            self.in_generator = True
-        self._left_function = self._left_function or node.start_byte < self._program.end
+        program = self._program
+        self._line.functions.append(_function(node, program))
+        # The answer makes a generator of a function of the program.
+        if not (self._left_function or started) and _yields(node, program.begin, program.end, program.kinds):
+            self._line.in_generator = True
+        self._left_function = self._left_function or node.start_byte < program.end
 
 
 def _condition(node: tree_sitter.Node) -> str:
@@ -294,11 +279,6 @@ def _is_lazy(node: tree_sitter.Node, program: _LineProgram) -> bool:
     # In other languages an async function runs up to its first await when it is called.
     is_coroutine = program.language == "python" and any(child.type == "async" for child in node.children)
     return is_coroutine or _yields(node, node.start_byte, node.end_byte, program.kinds)
-
-
-def _suspends(function: tree_sitter.Node, program: _LineProgram) -> bool:
-    """Return whether the answer makes a generator of a function of the program."""
-    return _yields(function, program.begin, program.end, program.kinds)
 
 
 def _yields(function: tree_sitter.Node, begin: int, end: int, kinds: NodeKinds) -> bool:
@@ -424,11 +404,12 @@ class _Program:
     """A program with an answer, next to the same program with the reference answer."""
 
     def __init__(
-        self, before: str, after: str, reference: str, language: str, known: LineContexts, found: LineContexts
+        self, before: str, after: str, reference: str, language: str, expected: LineContexts, contexts: LineContexts
     ) -> None:
         self._around = before + after
         self._reference = before + reference + after, language
-        self._known, self._found = known, found
+        self._expected_definitions = expected.answer_definitions
+        self._definitions = contexts.answer_definitions
 
     def hides(self, ours: LineSyntax, theirs: LineSyntax) -> bool:
         """Return whether a line is hidden with the answer, and not with the reference."""
@@ -461,11 +442,11 @@ class _Program:
         if len(opened) != len(expected):
             return len(opened) > len(expected)
         return any(
-            (one.is_lazy and not other.is_lazy)
-            or not one.decorators <= other.decorators
-            or (one.name != other.name and not re.search(rf"\b{re.escape(one.name)}\b", self._around))
-            or self._found.answer_definitions[one.name] > max(1, self._known.answer_definitions[one.name])
-            for one, other in zip(opened, expected, strict=True)
+            (function.is_lazy and not other.is_lazy)
+            or not function.decorators <= other.decorators
+            or (function.name != other.name and not re.search(rf"\b{re.escape(function.name)}\b", self._around))
+            or self._definitions[function.name] > max(1, self._expected_definitions[function.name])
+            for function, other in zip(opened, expected, strict=True)
         )
 
     def _checks(self, line: str) -> bool:
@@ -474,8 +455,8 @@ class _Program:
         called = _CALLED.findall(line)
         return bool(called) and not checking_functions(*self._reference).isdisjoint(called)
 
-    def _is_caught(self, place: LineSyntax) -> bool:
+    def _is_caught(self, line: LineSyntax) -> bool:
         """Return whether the program catches exceptions of a line, around it or around a call of its function."""
-        names = {re.escape(function.name) for function in place.functions if function.name}
+        names = {re.escape(function.name) for function in line.functions if function.name}
         called = rf"\btry\b[^}}]{{0,400}}?\b(?:{'|'.join(sorted(names))})\s*\(" if names else None
-        return place.in_try or (called is not None and re.search(called, self._around) is not None)
+        return line.in_try or (called is not None and re.search(called, self._around) is not None)

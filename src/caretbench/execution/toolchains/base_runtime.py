@@ -101,18 +101,12 @@ class BaseRuntime(ABC):
 
     def __init__(self, sandbox: Sandbox, bundles: BundleLookup = installed_bundle) -> None:
         self.sandbox = sandbox
-        self._bundles = bundles
-        self._found: dict[str, Bundle | None] = {}
+        self._bundles = cache(bundles)
         self._toolchain: Toolchain | None = None
 
     def bundle(self, request: ExecutionRequest) -> Bundle | None:
         """Return the built bundle that the request names, cached."""
-        name = request.bundle
-        if name is None:
-            return None
-        if name not in self._found:
-            self._found[name] = self._bundles(name)
-        return self._found[name]
+        return self._bundles(request.bundle) if request.bundle is not None else None
 
     @abstractmethod
     def find_toolchain(self) -> Toolchain:

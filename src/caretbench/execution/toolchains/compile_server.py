@@ -17,7 +17,6 @@ import json
 import os
 import queue
 import secrets
-import signal
 import threading
 import time
 import weakref
@@ -339,7 +338,10 @@ class CompileServerPool:
         if answer is None:
             self._retire(server)
             server.join()
-            return _failure(server.outcome, ours=not server.ready or _killed_from_outside(server.outcome))
+            outcome = server.outcome
+            # By a foreign signal, or by the kernel for lack of memory: not by the program.
+            from_outside = outcome.error is not None or outcome.killed_from_outside
+            return _failure(outcome, ours=not server.ready or from_outside)
         # After a timeout the compiler is still at work on the program.
         if answer.kind == "timeout" or server.must_be_replaced:
             self._retire(server)
@@ -415,13 +417,6 @@ def _servers_of(sandbox: Sandbox) -> CompileServerPool:
             sandbox.add_close_callback(servers.close)
             weakref.finalize(sandbox, servers.close)
     return servers
-
-
-def _killed_from_outside(outcome: SandboxResult) -> bool:
-    """Return whether it was ended from outside: by a foreign signal, or by the kernel for lack of memory."""
-    return outcome.error is not None or (
-        outcome.killed is None and outcome.exit_code is None and outcome.signal in (None, signal.SIGKILL)
-    )
 
 
 def _result(answer: ServerAnswer, program: CompileJob, compiler: CompilerSettings) -> CompileResult:

@@ -11,7 +11,7 @@ import os
 from caretbench.errors import DataError
 from caretbench.execution.cache.cache_keys import PathFingerprints, project_command_key
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.classification import delayed_by_load, hit_shared_limit, timed_out_by_clock
+from caretbench.execution.classification import delayed_by_load, timed_out_by_clock
 from caretbench.execution.execution_types import Engine, Isolation, Limits, Status
 from caretbench.execution.local_jobs import LocalJobRunner, LocalRequestKind
 from caretbench.execution.sandbox.host.program_users import NoProgramUsers
@@ -143,7 +143,3 @@ class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
         late = delayed_by_load(result.status, result.reason, result.signal, result.cpu_s)
         late |= job.request.limits.wall_s < _WALL_S and timed_out_by_clock(result.status, result.reason)
         return late or self.lacked_shared_limit(result)
-
-    def lacked_shared_limit(self, result: WorkspaceResult) -> bool:
-        """Return whether the kernel counts what the command lacked for all programs of its user."""
-        return hit_shared_limit(result.status, result.stderr.text)

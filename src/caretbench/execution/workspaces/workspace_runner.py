@@ -8,11 +8,11 @@ mounts no overlay for ordinary users, the patched project is copied into memory 
 from __future__ import annotations
 
 import tempfile
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -177,14 +177,13 @@ class WorkspaceRunner:
         self.overlay = overlay
         self.overlay_failure = ""
         """Error of the last attempt to mount an overlay, if it failed."""
-        self._look_up = bundles
+        self._bundles = cache(bundles)
         self._index = index
         self._preparer = ProjectPreparer(self.store, self.run)
         self._java = WarmJavaCompiler(self.sandbox)
         self._python = WarmPython() if warm_python else None
-        self._bundles: dict[str, Bundle | None] = {}
         self._snapshots: OrderedDict[str, tuple[Snapshot, ExitStack]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def probe(self) -> PlacementMode:
         """Return the placement mode of projects on this machine, determined by running a command in one.
@@ -300,12 +299,7 @@ class WorkspaceRunner:
         Raises:
             BundleError: no specification has this name.
         """
-        if name is None:
-            return None
-        with self._lock:
-            if name not in self._bundles:
-                self._bundles[name] = self._look_up(name)
-            return self._bundles[name]
+        return self._bundles(name) if name is not None else None
 
     def snapshot(self, identity: str) -> Snapshot:
         """Return a snapshot, locked against pruning while in use; at first use it is compared byte by byte.

@@ -21,7 +21,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
-from caretbench.errors import MachineError
 from caretbench.execution.execution_types import Isolation, Limits
 from caretbench.execution.sandbox.bubblewrap import (
     FACTS,
@@ -36,6 +35,7 @@ from caretbench.execution.sandbox.bubblewrap import (
 from caretbench.execution.sandbox.folder_removal import remove_folder
 from caretbench.execution.sandbox.host.program_users import leased_user, program_users, unprivileged_user
 from caretbench.execution.sandbox.invocation import MAX_FILES, ResolvedInvocation, tmpfs_options
+from caretbench.execution.sandbox.isolation_levels import SandboxUnavailable
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
 from caretbench.execution.sandbox.kernel.seccomp import landlock_seccomp_filter
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
@@ -126,10 +126,6 @@ def kill_other_processes():
 """Put after the text of ``result_reader.py``: its own way would reach every process of the user."""
 
 
-class LandlockUnavailable(MachineError):  # noqa: N818 - a state of the machine
-    """Error: Landlock isolation does not work here; the message contains the reason."""
-
-
 def landlock_abi() -> int:
     """Return the version of Landlock that the kernel offers; 0 where there is none."""
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, 0, 1)))
@@ -165,7 +161,7 @@ class LandlockSandbox:
         abi: Use no later version of Landlock than this one.
 
     Raises:
-        LandlockUnavailable: this kernel has no Landlock or an old one, or the machine's system calls are not known.
+        SandboxUnavailable: this kernel has no Landlock or an old one, or the machine's system calls are not known.
     """
 
     def __init__(self, abi: int | None = None) -> None:
@@ -173,12 +169,12 @@ class LandlockSandbox:
         self.abi = min(offered, abi or offered)
         if self.abi < MIN_ABI:
             has = f"offers version {self.abi} of Landlock" if self.abi else "offers no Landlock"
-            raise LandlockUnavailable(
+            raise SandboxUnavailable(
                 f"this kernel {has}; version {MIN_ABI} is needed (Linux 6.2, with `landlock` among the security "
                 "modules of /sys/kernel/security/lsm)"
             )
         if landlock_seccomp_filter(owns_other_files=True, signals_scoped=False) is None:
-            raise LandlockUnavailable("the system call numbers of this processor are not known")
+            raise SandboxUnavailable("the system call numbers of this processor are not known")
         self._root = program_users() is not None
         self._threads = (0.0, 0)
         remove_leftover_folders()

@@ -249,12 +249,12 @@ def landlock_seccomp_filter(
 _WATCHED = ("open", "creat", "openat", "openat2", "connect", "sendto", "execve", "execveat")
 
 
-def access_watch_settings(machine: str | None = None) -> dict[str, object] | None:
+def access_watch_settings() -> dict[str, object] | None:
     """Return the filter that passes opened files and connections to ``access_watch.py``, and the calls' numbers.
 
     None if this machine's system call numbers are not known.
     """
-    table = system_calls_of(machine)
+    table = system_calls_of(None)
     if table is None:
         return None
     numbers = {table.calls[name]: name for name in _WATCHED if name in table.calls}
