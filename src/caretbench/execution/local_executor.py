@@ -433,10 +433,10 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
     def compile(self, jobs: Sequence[Job[ExecutionRequest]]) -> Sequence[ExecutionResult | None]:
         with ledger.during("compilers"):
             compiled = self._runner.compile([job.request for job in jobs])
-        self._compiled |= {job.key: one for job, one in zip(jobs, compiled, strict=True)}
+        self._compiled |= {job.key: result for job, result in zip(jobs, compiled, strict=True)}
         return [
-            self._runner.compile_failure(job.request, one) if one.artefact is None else None
-            for job, one in zip(jobs, compiled, strict=True)
+            self._runner.compile_failure(job.request, result) if result.artefact is None else None
+            for job, result in zip(jobs, compiled, strict=True)
         ]
 
     def run(self, job: Job[ExecutionRequest], attempt: int) -> ExecutionResult:

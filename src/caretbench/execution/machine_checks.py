@@ -113,28 +113,27 @@ def _machine() -> Iterator[MachineCheck]:
     # Either of both builds Python bundles.
     if uv is None and (pip := find_pip()):
         uv = f"absent and not needed: {pip} builds Python bundles"
-    absent = "absent; it builds Python bundles, as pip does"
-    yield _check("uv", uv is not None, uv or absent, apt_line(["python3-pip"]))
-    npm = shutil.which("npm")
-    absent = "absent; it builds JavaScript and TypeScript bundles"
-    yield _check("npm", npm is not None, npm or absent, apt_line(["npm"]))
-    server = display_server()
-    absent = "no Xvfb: programs that open a window are left out"
-    yield _check("display", server is not None, server or absent, apt_line(["xvfb"]))
+    yield _program("uv", uv, "absent; it builds Python bundles, as pip does", "python3-pip")
+    yield _program("npm", shutil.which("npm"), "absent; it builds JavaScript and TypeScript bundles", "npm")
+    yield _program("display", display_server(), "no Xvfb: programs that open a window are left out", "xvfb")
     yield _disk()
+
+
+def _program(name: str, path: str | None, absent: str, package: str) -> MachineCheck:
+    return _check(name, path is not None, path or absent, apt_line([package]))
 
 
 def _disk() -> MachineCheck:
     folder = bundle_store.bundles_folder()
     # The cache may not exist yet: the nearest folder above tells of its disk.
-    place = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # noqa: PTH110 - if need be False
+    nearest = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # noqa: PTH110  False if need be
     fix = "export CARETBENCH_CACHE=/a/folder/with/more/room"
-    if not place.is_dir():
-        return _check("free disk", False, f"{place} is a file, no folder for the cache", fix)
-    if not os.access(place, os.W_OK | os.X_OK):
-        return _check("free disk", False, f"{place} cannot be written to", fix)
-    free = shutil.disk_usage(place).free / 1e9
-    return _check("free disk", free >= FREE_DISK_GB, f"{free:.0f} GB at {place}", fix)
+    if not nearest.is_dir():
+        return _check("free disk", False, f"{nearest} is a file, no folder for the cache", fix)
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        return _check("free disk", False, f"{nearest} cannot be written to", fix)
+    free = shutil.disk_usage(nearest).free / 1e9
+    return _check("free disk", free >= FREE_DISK_GB, f"{free:.0f} GB at {nearest}", fix)
 
 
 def _toolchains() -> Iterator[MachineCheck]:

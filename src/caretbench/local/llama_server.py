@@ -111,9 +111,9 @@ def physical_cores() -> int:
     allowed = os.sched_getaffinity(0)
     cores = set()
     for number in allowed:
-        place = Path(f"/sys/devices/system/cpu/cpu{number}/topology")
+        topology = Path(f"/sys/devices/system/cpu/cpu{number}/topology")
         try:
-            cores.add(tuple((place / name).read_text() for name in ("physical_package_id", "core_id")))
+            cores.add(tuple((topology / name).read_text() for name in ("physical_package_id", "core_id")))
         except OSError:
             cores.add((str(number),))
     # A container sees all processors of its machine, and may use the share of its quota.
@@ -168,7 +168,7 @@ class LlamaServer:
         """Return the field of a request that chooses one adapter, or none of those that are loaded."""
         # Each with its scale: an empty list is taken for none given, and then all adapters are put on.
         scales: list[JsonValue] = [
-            {"id": number, "scale": float(one == adapter)} for number, one in enumerate(self.adapters)
+            {"id": number, "scale": float(path == adapter)} for number, path in enumerate(self.adapters)
         ]
         return {"lora": scales} if scales else {}
 

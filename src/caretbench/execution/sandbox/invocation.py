@@ -119,11 +119,6 @@ class Invocation:
     """Note what the program opens and connects to, for :attr:`SandboxResult.accesses`."""
 
     @property
-    def wall_limit_s(self) -> float:
-        """Wall time limit in seconds."""
-        return self.wall_s or self.limits.wall_s
-
-    @property
     def max_file_bytes(self) -> int:
         """Maximum total bytes of the files that are read out."""
         return self.tree.max_total_bytes if self.tree is not None and self.tree.results else 0

@@ -152,7 +152,7 @@ class Supervisor:
         self._process = process
         self._channel = channel
         self._limits = limits
-        self._wall_s = invocation.wall_limit_s
+        self._wall_s = invocation.wall_s or limits.wall_s
         self._streams = [_Capture(limits.output_kb << 10), _Capture(limits.output_kb << 10)]
         self._reports = bytearray()
         self._killed: KillReason | None = None
@@ -295,13 +295,13 @@ class Supervisor:
         last = next((report for report in reports if "code" in report), {})
         error = self._error(reports, stderr.text)
         # The launcher's last word and files do not count where the program was killed from outside.
-        own, sent = (last, reports) if self._killed is None else ({}, [])
-        code = int(own["code"]) if own else None
+        outcome, sent = (last, reports) if self._killed is None else ({}, [])
+        code = int(outcome["code"]) if outcome else None
         return SandboxResult(
             exit_code=code if code is not None and code >= 0 else None,
             signal=-code if code is not None and code < 0 else None,
-            sentinel=bool(own.get("sentinel")),
-            waits=bool(own.get("waits")),
+            sentinel=bool(outcome.get("sentinel")),
+            waits=bool(outcome.get("waits")),
             killed=self._killed if error is None else None,
             stdout=stdout,
             stderr=stderr,
@@ -312,7 +312,7 @@ class Supervisor:
             processes=self._processes,
             error=error,
             isolation=isolation,
-            accesses=next((tuple(one["accesses"]) for one in sent if "accesses" in one), None),
+            accesses=next((tuple(report["accesses"]) for report in sent if "accesses" in report), None),
             files=tuple(_file(report) for report in sent if "file" in report),
         )
 

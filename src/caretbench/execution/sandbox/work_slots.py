@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 MAX_WAITING = 32
@@ -24,9 +25,9 @@ _running = threading.local()
 
 def report_activity(*, works: bool, memory_mb: float = 0.0) -> None:
     """Note that the program of the calling thread works, or only waits. Without effect outside of a slot."""
-    slot: _Slot | None = getattr(_running, "slot", None)
-    if slot is not None:
-        slot.report(None if works else memory_mb)
+    report: Callable[[float | None], None] | None = getattr(_running, "report", None)
+    if report is not None:
+        report(None if works else memory_mb)
 
 
 class WorkSlots:
@@ -42,7 +43,7 @@ class WorkSlots:
         self._pool = ThreadPoolExecutor(size + MAX_WAITING, thread_name_prefix="sandbox")
         self._size, self._free, self._on_wait = size, size, on_wait
         self._ready: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
-        self._waiting: dict[_Slot, float] = {}
+        self._waiting: dict[Future[Any], float] = {}
         self._memory_mb = _MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
         self._lock = threading.Lock()
 
@@ -80,26 +81,26 @@ class WorkSlots:
             self._pool.submit(self._run, future, call)
 
     def _run(self, future: Future[Any], call: Callable[[], Any]) -> None:
-        slot = _running.slot = _Slot(self)
+        report = _running.report = partial(self._report, future)
         try:
             result = call()
         except BaseException as error:
-            slot.report(None, ended=True)
+            report(None, ended=True)
             future.set_exception(error)
         else:
-            slot.report(None, ended=True)
+            report(None, ended=True)
             future.set_result(result)
         finally:
-            _running.slot = None
+            _running.report = None
 
-    def _report(self, slot: _Slot, waiting_mb: float | None, *, ended: bool) -> None:
-        """Note that a call waits with so much memory, or works (None), or has ended."""
+    def _report(self, future: Future[Any], waiting_mb: float | None, *, ended: bool = False) -> None:
+        """Note that a call waits with so much memory in MB, or works (None), or has ended."""
         with self._lock:
-            waited = slot in self._waiting
+            waited = future in self._waiting
             waits = waiting_mb is not None and (waited or self._may_wait(waiting_mb))
-            self._waiting.pop(slot, None)
+            self._waiting.pop(future, None)
             if waits:
-                self._waiting[slot] = waiting_mb or 0.0
+                self._waiting[future] = waiting_mb or 0.0
             # One that works again takes its slot back, though another call may have it: for a while more calls work.
             held, holds = not waited, not (waits or ended)
             self._free += int(held) - int(holds)
@@ -109,14 +110,3 @@ class WorkSlots:
 
     def _may_wait(self, memory_mb: float) -> bool:
         return len(self._waiting) < MAX_WAITING and sum(self._waiting.values()) + memory_mb <= self._memory_mb
-
-
-class _Slot:
-    """Slot of one call."""
-
-    def __init__(self, slots: WorkSlots) -> None:
-        self._slots = slots
-
-    def report(self, waiting_mb: float | None, *, ended: bool = False) -> None:
-        """Note the memory in MB of a program that only waits, or None for one that works."""
-        self._slots._report(self, waiting_mb, ended=ended)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 import tree_sitter
@@ -123,10 +124,10 @@ def line_contexts(before: str, answer: str, after: str, language: str, *, within
     lines = (match.end() for match in _CODE_LINE.finditer(after, rest) if match.end() < len(after))
     exits: dict[int, tuple[ExitCertainty, ExitCertainty]] = {}
     contexts = []
-    for place, _ in zip(lines, range(MAX_LINES), strict=False):
+    for start in islice(lines, MAX_LINES):
         # Where no line end follows, find gives -1, of which the remainder makes the end of the text.
-        text = after[place : after.find("\n", place) % (len(after) + 1)]
-        climb = _Climb(program, program.end + len(encode(after[:place])), LineSyntax(text), exits)
+        text = after[start : after.find("\n", start) % (len(after) + 1)]
+        climb = _Climb(program, program.end + len(encode(after[:start])), LineSyntax(text), exits)
         contexts.append(climb.context(tree))
     functions = _functions(tree.root_node, begin, program.end, program.kinds)
     defined = Counter(_named(function, program.kinds) for function in functions if function.start_byte >= begin)
@@ -357,7 +358,7 @@ def _definitions(expression: re.Pattern[str], text: str) -> dict[str, str]:
     """Return functions by name with their bodies, if the language shows where they end."""
     bodies = {}
     for match in expression.finditer(text):
-        name, *body = (part for part in match.groups() if part is not None)
+        name, *body = (group for group in match.groups() if group is not None)
         bodies[name] = body[0] if body else ""
     return bodies
 

@@ -13,7 +13,6 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 from pydantic import Field, field_validator
 
@@ -58,7 +57,7 @@ class TamperPattern(LanguageTable):
 
     name: str
     about: str = ""
-    pattern: str
+    pattern: re.Pattern[str]
 
     @field_validator("name")
     @classmethod
@@ -69,16 +68,10 @@ class TamperPattern(LanguageTable):
 
     @field_validator("pattern")
     @classmethod
-    def _compiles(cls, value: str) -> str:
-        re.compile(value)
-        if _UNBOUNDED.search(value):
+    def _is_bounded(cls, value: re.Pattern[str]) -> re.Pattern[str]:
+        if _UNBOUNDED.search(value.pattern):
             raise ValueError("what may be repeated must be bounded: {0,200}, not *")
         return value
-
-
-class _Scan(NamedTuple):
-    flag: str
-    expression: re.Pattern[str]
 
 
 class TamperTable(LanguageTable):
@@ -120,11 +113,10 @@ def tamper_table(language: str) -> TamperTable | None:
 
 
 @cache
-def _scans(language: str) -> tuple[_Scan, ...]:
+def _patterns(language: str) -> tuple[TamperPattern, ...]:
     table = tamper_table(language)
     common = (entry for entry in _common_patterns() if language in entry.languages)
-    entries = (*(table.patterns if table else ()), *common)
-    return tuple(_Scan(f"tamper:{entry.name}", re.compile(entry.pattern)) for entry in entries)
+    return (*(table.patterns if table else ()), *common)
 
 
 @lru_cache(maxsize=4096)
@@ -139,15 +131,15 @@ def tamper_flags(text: str, reference: str, language: str) -> tuple[str, ...]:
         reference: The reference answer: what it does too is honest here.
         language: CaretBench's name of the language; one without patterns has no flags.
     """
-    scans = _scans(language)
-    if not scans:
+    patterns = _patterns(language)
+    if not patterns:
         return ()
     pieces = tuple(_pieces(text, language))
     expected = _views(reference, language)
     flags = dict.fromkeys(
-        scan.flag
-        for scan in scans
-        if any(map(scan.expression.search, pieces)) and not any(map(scan.expression.search, expected))
+        f"tamper:{entry.name}"
+        for entry in patterns
+        if any(map(entry.pattern.search, pieces)) and not any(map(entry.pattern.search, expected))
     )
     # Where the reference is as long, length is honest.
     if len(text) > _MAX_CHARACTERS >= len(reference):
@@ -191,8 +183,8 @@ def _character(match: re.Match[str]) -> str:
 def _without_block_comments(text: str) -> str:
     """Return the text without closed block comments; an unclosed one stays, since it has a flag of its own."""
     kept = []
-    place = 0
-    while (begin := text.find("/*", place)) >= 0 and (end := text.find("*/", begin + 2)) >= 0:
-        kept += [text[place:begin], " "]
-        place = end + 2
-    return "".join((*kept, text[place:]))
+    position = 0
+    while (begin := text.find("/*", position)) >= 0 and (end := text.find("*/", begin + 2)) >= 0:
+        kept += [text[position:begin], " "]
+        position = end + 2
+    return "".join((*kept, text[position:]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -81,7 +80,8 @@ class CppRuntime(ExecutableRuntime):
     run_environment: Mapping[str, str] = {"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"}
 
     _sentinel: bytes | None = None
-    _lock = threading.Lock()
+    # Entered again by the thread that compiles the sentinel, for the headers.
+    _lock = threading.RLock()
     _headers: ClassVar[dict[tuple[Path, str], PrecompiledHeaderStore]] = {}
 
     def find_toolchain(self) -> Toolchain:
@@ -151,12 +151,12 @@ class CppRuntime(ExecutableRuntime):
     ) -> SandboxResult:
         """Compile and link into ``folder``: in a warm sandbox, if the executable can be read out."""
         result = self._run([*arguments, "-o", EXECUTABLE], files, limits, read_out=True)
-        read = next((file for file in result.files if not file.problem), None)
+        made = _made(result)
         # What cannot be read out of a warm sandbox is written by a cold one into the folder itself.
-        if result.ok and read is None:  # a very large one
+        if result.ok and made is None:  # a very large one
             return self._run([*arguments, "-o", f"{OUT}/{EXECUTABLE}"], files, limits, folder)
-        if result.ok and read is not None:
-            write_program(folder, read.data)
+        if made is not None:
+            write_program(folder, made)
         return result.model_copy(update={"files": ()})
 
     def _run(
@@ -207,18 +207,18 @@ class CppRuntime(ExecutableRuntime):
         """Return the compiled sentinel: built once per process, passed to every link."""
         with CppRuntime._lock:
             if CppRuntime._sentinel is None:
-                argv = f"{COMPILER} -O1 -c sentinel.cpp -o sentinel.o && base64 -w0 sentinel.o"
-                result = self.sandbox.run(
-                    Invocation(
-                        ["/bin/sh", "-c", argv],
-                        files={"sentinel.cpp": harness_file(self.language, "sentinel.cpp")},
-                        limits=compile_limits(Limits()),
-                    )
-                )
-                if not result.ok:
+                files = {"sentinel.cpp": harness_file(self.language, "sentinel.cpp")}
+                result = self._run(("-O1", "-c", "sentinel.cpp", "-o", EXECUTABLE), files, Limits(), read_out=True)
+                made = _made(result)
+                if made is None:
                     raise RuntimeError(f"the C++ sentinel does not compile: {result.error or result.stderr.text}")
-                CppRuntime._sentinel = base64.b64decode(result.stdout.text)
+                CppRuntime._sentinel = made
             return CppRuntime._sentinel
+
+
+def _made(result: SandboxResult) -> bytes | None:
+    """Return the file that a compiler made, if it was read out."""
+    return next((file.data for file in result.files if result.ok and not file.problem), None)
 
 
 def _of_headers(result: SandboxResult) -> bool:

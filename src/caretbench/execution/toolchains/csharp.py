@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -112,7 +112,9 @@ class CsharpRuntime(ServerCompiledRuntime):
 
     def _build_tool(self, folder: Path, source: str, extra: Sequence[str]) -> None:
         (folder / source).write_text(harness_file(self.language, source))
-        references = [*extra, *(str(path) for path in managed_assemblies(self._sdk.references, folder))]
+        # Those of the framework, except what the compiler's own folder has.
+        assemblies = (path for path in sorted(self._sdk.references.glob("*.dll")) if not (folder / path.name).exists())
+        references = [*extra, *map(str, assemblies)]
         target = Path(source).stem
         flags = ["-nologo", "-noconfig", "-nowarn:CS1701,CS1702", "-langversion:latest", "-optimize+"]
         command = [str(self._sdk.root / "dotnet"), "exec", str(self._sdk.compiler / "csc.dll"), *flags]
@@ -189,11 +191,6 @@ def build_configuration(request: ExecutionRequest) -> str:
     if request.variant == CONTEST:
         return CONTEST
     return "release" if request.rules.released_build and request.variant == "release" else "debug"
-
-
-def managed_assemblies(references: Path, compiler: Path) -> Iterator[Path]:
-    """Yield the framework's assemblies, except those that the compiler's folder contains."""
-    return (path for path in sorted(references.glob("*.dll")) if not (compiler / path.name).exists())
 
 
 def find_dotnet_sdk() -> DotnetSdk | None:

@@ -51,7 +51,7 @@ class GoRuntime(ServerCompiledRuntime):
 
     def find_toolchain(self) -> Toolchain:
         """Return the go command, for its version and for the standard library's packages."""
-        go = _find_go()
+        go = shutil.which("go")
         version = tool_version(go, "version") if go else None
         if version is None:
             return Toolchain(language=self.language, available=False, remedy="apt-get install golang-go")
@@ -108,13 +108,9 @@ class GoRuntime(ServerCompiledRuntime):
         )
 
 
-def _find_go() -> str | None:
-    return shutil.which("go")
-
-
 def _go(*arguments: str, cache: Path | None = None, cwd: Path | None = None) -> str:
     """Return the go command's output; it is only called for the standard library and our own program."""
-    go = _find_go()
+    go = shutil.which("go")
     if go is None:
         raise FileNotFoundError("no go command: apt-get install golang-go")
     where = {"GOCACHE": str(cache), "HOME": str(cache)} if cache else {}

@@ -111,18 +111,12 @@ class JavaRuntime(ServerCompiledRuntime):
         return folder
 
     def _archive(self, folder: Path) -> None:
-        """Archive of the JDK classes that programs usually need; none if the JVM does not support it."""
+        """Archive the JDK classes that programs usually need; none if the JVM does not support it."""
         java = str(self._home / "bin" / "java")
         (folder / "rehearsal").write_text("CaretBenchRehearsal")
         rehearse = ("-ea", *_JVM, "-XX:DumpLoadedClassList=loaded", "-cp", ".", "CaretBenchLaunch", "rehearsal")
         subprocess.run([java, *rehearse], check=False, capture_output=True, cwd=folder)
-        if not (folder / "loaded").exists():
-            return
-        # Ours are excluded: an archive with classes of the class path would hold for that class path alone.
-        loaded = (folder / "loaded").read_text().splitlines(keepends=True)
-        (folder / "usual").write_text("".join(line for line in loaded if "CaretBench" not in line))
-        dump = ("-Xshare:dump", "-XX:SharedClassListFile=usual", f"-XX:SharedArchiveFile={_ARCHIVE}", "-cp", "")
-        subprocess.run([java, *_JVM, *dump], check=False, capture_output=True, cwd=folder)
+        archive_loaded_classes((java, *_JVM), folder, _ARCHIVE, ("CaretBench",))
 
     def _binds(self, request: ExecutionRequest) -> dict[str, str]:
         bundle = self.bundle(request)
@@ -170,6 +164,18 @@ class JavaRuntime(ServerCompiledRuntime):
             read_only={**self._binds(request), ARTEFACT: str(artefact)},
             address_space_limit=False,
         )
+
+
+def archive_loaded_classes(java: Sequence[str], folder: Path, archive: str, ours: Sequence[str]) -> None:
+    """Archive the classes that ``loaded`` in ``folder`` lists; none if the JVM does not support it.
+
+    Ours are excluded: an archive with classes of the class path would hold for that class path alone.
+    """
+    if (folder / "loaded").exists():
+        loaded = (folder / "loaded").read_text().splitlines(keepends=True)
+        (folder / "usual").write_text("".join(line for line in loaded if not any(name in line for name in ours)))
+        dump = ("-Xshare:dump", "-XX:SharedClassListFile=usual", f"-XX:SharedArchiveFile={archive}", "-cp", "")
+        subprocess.run([*java, *dump], check=False, capture_output=True, cwd=folder)
 
 
 def _by_launcher(request: ExecutionRequest) -> bool:

@@ -13,7 +13,7 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,7 +26,7 @@ from caretbench.execution.toolchains.base_runtime import (
     harness_file,
 )
 from caretbench.execution.toolchains.csharp import find_dotnet_sdk
-from caretbench.execution.toolchains.java import MIN_JDK, usable_jdk
+from caretbench.execution.toolchains.java import MIN_JDK, archive_loaded_classes, usable_jdk
 
 
 class ProjectTool(NamedTuple):
@@ -36,11 +36,6 @@ class ProjectTool(NamedTuple):
     programs: str
     version: str
     environment: Mapping[str, str]
-
-    @property
-    def is_outside_usr(self) -> bool:
-        """True if the sandbox has the toolchain only by a bind."""
-        return not self.root.is_relative_to("/usr")
 
 
 def _dotnet() -> ProjectTool | None:
@@ -91,14 +86,8 @@ def _runs_in_namespaces() -> bool:
         return False
 
 
-def _rust() -> ProjectTool | None:
-    return _of_user("rustc", "--print", "sysroot")
-
-
-def _go() -> ProjectTool | None:
-    return _of_user("go", "env", "GOROOT")
-
-
+_rust = partial(_of_user, "rustc", "--print", "sysroot")
+_go = partial(_of_user, "go", "env", "GOROOT")
 _FINDERS: Final[Mapping[str, Callable[[], ProjectTool | None]]] = {
     "dotnet": _dotnet, "MSBuild": _msbuild, "java": _jdk, "javac": _jdk, "mvn": _jdk, "gradle": _jdk,
     "cargo": _rust, "rustc": _rust, "go": _go,
@@ -117,9 +106,10 @@ def is_installed(program: str) -> bool:
 
 def tools_of_command(command: Sequence[str]) -> tuple[ProjectTool, ...]:
     """Return the toolchains outside ``/usr`` whose programs a command names, directly or in a shell's text."""
-    words = {word.rpartition("/")[2] for part in command for word in re.split(r"[\s;&|()'\"$`]+", part)}
+    words = {word.rpartition("/")[2] for text in command for word in re.split(r"[\s;&|()'\"$`]+", text)}
     tools = (find() for find in dict.fromkeys(_FINDERS[name] for name in _FINDERS if name in words))
-    return tuple(tool for tool in tools if tool is not None and tool.is_outside_usr)
+    # What lies below /usr the sandbox has without a bind.
+    return tuple(tool for tool in tools if tool is not None and not tool.root.is_relative_to("/usr"))
 
 
 def tool_binds(tools: Sequence[ProjectTool]) -> dict[str, str]:
@@ -225,10 +215,9 @@ def _make(folder: Path, home: Path) -> None:
 
 
 def _archive(folder: Path, home: Path) -> None:
-    """Archive of the JDK classes that compiling and running usually need; none if the JVM does not support it.
+    """Archive the JDK classes that compiling and running usually need; none if the JVM does not support it.
 
-    A project of our own is prepared, changed and run for it. Its classes are excluded: an archive with classes of the
-    class path would hold for that class path alone.
+    A project of our own is prepared, changed and run for it.
     """
     rehearsal = folder / "rehearsal"
     shutil.rmtree(rehearsal, ignore_errors=True)
@@ -242,12 +231,5 @@ def _archive(folder: Path, home: Path) -> None:
     changed = _BODY.sub(r"\1;", harness_file("java", _REHEARSED[0]), count=1)
     (rehearsal / _REHEARSED[0]).write_text(changed)
     subprocess.run(with_tests, check=False, capture_output=True, cwd=rehearsal)
-    if (rehearsal / "loaded").exists():
-        lines = (rehearsal / "loaded").read_text().splitlines(keepends=True)
-        ours = (*_PROGRAMS, "CaretBench", "JavaCompile")
-        (rehearsal / "usual").write_text("".join(line for line in lines if not any(name in line for name in ours)))
-        dump = (
-            "-Xshare:dump", "-XX:SharedClassListFile=usual", f"-XX:SharedArchiveFile={folder / _ARCHIVE}", "-cp", "",
-        )  # fmt: skip
-        subprocess.run([*java, *dump], check=False, capture_output=True, cwd=rehearsal)
+    archive_loaded_classes(java, rehearsal, str(folder / _ARCHIVE), (*_PROGRAMS, "CaretBench", "JavaCompile"))
     shutil.rmtree(rehearsal, ignore_errors=True)

@@ -13,7 +13,7 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -62,19 +62,14 @@ def unpack_archive(archive: bytes, place: Path, failed: str) -> None:
     Raises:
         DataError: it does not unpack, is too large, or leads out of the folder; ``failed`` comes first in the message.
     """
-
-    def members() -> Iterator[tarfile.TarInfo]:
-        size = 0
-        for member in packed:
-            size += member.size
-            # Zeros are packed a thousandfold: the disk would be full before the store counts what is there.
-            if size > MAX_BYTES:
-                raise tarfile.TarError(f"more than {MAX_BYTES >> 30} GB")
-            yield member
-
+    size = 0
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as packed:
-            for member in members():
+            for member in packed:
+                size += member.size
+                # Zeros are packed a thousandfold: the disk would be full before the store counts what is there.
+                if size > MAX_BYTES:
+                    raise tarfile.TarError(f"more than {MAX_BYTES >> 30} GB")  # noqa: TRY301  as for each member
                 _unpack_member(packed, member, place)
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
         raise DataError(f"{failed} ({error})") from None

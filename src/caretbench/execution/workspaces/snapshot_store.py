@@ -152,7 +152,7 @@ class SnapshotStore:
         for folder, folders, files, descriptor in os.fwalk(root, follow_symlinks=False, onerror=_fail):
             above = Path(folder).relative_to(root).as_posix()
             prefix = "" if above == "." else f"{above}/"
-            names = [name for name in (*folders, *files) if not _ignored(prefix + name, name, ignore)]
+            names = [name for name in (*folders, *files) if not matches_pattern(prefix + name, name, ignore)]
             folders[:] = [name for name in folders if name in names]
             for name in names:
                 path = prefix + name
@@ -352,7 +352,8 @@ def _identity(entries: Mapping[str, SnapshotEntry]) -> str:
     return sha256_json(["snapshot 1", [[path, entry.kind, entry.executable, entry.content] for path, entry in rows]])
 
 
-def _ignored(path: str, name: str, patterns: Sequence[str]) -> bool:
+def matches_pattern(path: str, name: str, patterns: Iterable[str]) -> bool:
+    """Return whether a pattern matches a path, or its last part if the pattern has no slash."""
     return any(fnmatch.fnmatchcase(path if "/" in pattern else name, pattern.strip("/")) for pattern in patterns)
 
 
