@@ -46,8 +46,6 @@ class VerdictDatabase:
         self._folder = folder
         self._tables = tables
         self._lock = threading.Lock()
-        self.replaced_files = 0
-        """Number of damaged files that this object has replaced."""
         with self._lock, self._as_machine_error(), self._opening():
             self._open()
 
@@ -140,7 +138,6 @@ class VerdictDatabase:
         self._file.touch()
         for ending in ("", "-wal", "-shm"):
             damaged.with_name(damaged.name + ending).unlink(missing_ok=True)
-        self.replaced_files += 1
 
     @contextlib.contextmanager
     def _opening(self) -> Iterator[None]:

@@ -167,9 +167,7 @@ class NamespaceSandbox:
             begin = time.monotonic()
             try:
                 with memory_group(self.groups, invocation.limits) as group:
-                    supervisor = Supervisor(
-                        program, program.channel, invocation, self.interrupted, own_processes=0, group=group
-                    )
+                    supervisor = Supervisor(program, program.channel, invocation, self.interrupted, group=group)
                     supervisor.supervise(ready.job)
                 result = supervisor.result(begin, self._isolation(invocation))
                 # It ended in order, so that its CPU is counted with the worker's children, too.

@@ -57,7 +57,6 @@ class SandboxResult(FrozenModel):
     sandbox_cpu_s: float = 0.0
     """CPU of the sandbox's first process, as far as it is known; the program's is not in it."""
     memory_mb: float = 0.0
-    processes: int = 0
     error: str | None = None
     isolation: Isolation | None = None
     files: tuple[ResultFile, ...] = ()
@@ -131,13 +130,11 @@ class Supervisor:
         invocation: Invocation,
         interrupted: threading.Event,
         *,
-        own_processes: int = 1,
         extra_check: Callable[[], KillReason | None] | None = None,
         group: MemoryGroup | None = None,
     ) -> None:
         """Take charge of a sandbox that has just been started for an invocation.
 
-        ``own_processes``: number of processes below ``process`` that are ours.
         ``extra_check``: asked several times a second whether the program has too much of something else.
         ``group``: control group that limits the memory.
         """
@@ -145,7 +142,6 @@ class Supervisor:
         self._group = group
         self._extra_check = extra_check
         self._output_handler = invocation.output_handler
-        self._own_processes = own_processes
         # Files come in base64, their names too.
         self._report_bytes = _REPORT_BYTES + (2 * file_bytes + _NAMES_BYTES if file_bytes else 0)
         self._interrupted = interrupted
@@ -160,7 +156,6 @@ class Supervisor:
         self._fault: str | None = None
         self._started_at: float | None = None
         self._memory_mb = 0.0
-        self._processes = 0
         self._cpu_s = 0.0
         self._waits = False
         self._worked = (0.0, time.monotonic())
@@ -260,7 +255,6 @@ class Supervisor:
             return  # without a processor it can neither start processes nor take memory
         usage = tree_usage(self._process.pid, self._limits.pids + 2)
         self._note_activity(usage)
-        self._processes = max(self._processes, usage.processes - self._own_processes)
         self._memory_mb = max(self._memory_mb, usage.memory_mb)
         self._cpu_s = max(self._cpu_s, usage.cpu_s)
         if usage.processes > self._limits.pids + 2:
@@ -309,7 +303,6 @@ class Supervisor:
             cpu_s=max(float(last["cpu_s"]), 0.0) if last else self._cpu_s,
             sandbox_cpu_s=float(last.get("own_s", 0.0)),
             memory_mb=max(float(last["peak_kb"]) / 1024 if last else 0.0, self._memory_mb),
-            processes=self._processes,
             error=error,
             isolation=isolation,
             accesses=next((tuple(report["accesses"]) for report in sent if "accesses" in report), None),
