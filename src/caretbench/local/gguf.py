@@ -14,14 +14,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from caretbench.files import DataError, cache_folder, sha256_file, sha256_text, write_atomically
 
 Scalar = str | int | float | bool
 
-# The types of the format without a fixed size.
-_STRING, _ARRAY = 8, 9
+# Types of the format: those without a fixed size, and that of the token types.
+_STRING, _ARRAY, _INTEGER = 8, 9, 5
 # Type number -> code of the struct module; all numbers of the format.
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
@@ -108,12 +108,7 @@ class GgufHeader:
     @cached_property
     def tokens(self) -> tuple[str, ...]:
         """Vocabulary by token number; empty if the file has none."""
-        place = self._array(_TOKENS, _STRING)
-        if place is None:
-            return ()
-        with _open_reader(self.path, self.order) as reader:
-            reader.seek(place.start)
-            return tuple(reader.string(_MAX_STRING_BYTES) for _ in range(place.length))
+        return self._array(_TOKENS, _STRING)
 
     @cached_property
     def special_tokens(self) -> frozenset[str]:
@@ -137,24 +132,23 @@ class GgufHeader:
         return self._texts(self._of_types(_CONTROL))
 
     def _of_types(self, *types: int) -> set[int]:
-        return {number for number, type_ in enumerate(self._token_types()) if type_ in types}
+        return {number for number, type_ in enumerate(self._array(_TOKEN_TYPES, _INTEGER)) if type_ in types}
 
     def _texts(self, numbers: set[int]) -> frozenset[str]:
         # The file may come from anywhere: a key may name a token that the vocabulary does not have.
         chosen = (self.tokens[number] for number in numbers if 0 <= number < len(self.tokens))
         return frozenset(text for text in chosen if text.strip())
 
-    def _token_types(self) -> tuple[int, ...]:
-        place = self._array(_TOKEN_TYPES, 5)
-        if place is None:
+    def _array(self, key: str, element: int) -> tuple[Any, ...]:
+        """Return the elements of an array; empty where the file has none of this type."""
+        array = self.values.get(key)
+        if not isinstance(array, ArrayPosition) or array.element != element:
             return ()
         with _open_reader(self.path, self.order) as reader:
-            reader.seek(place.start)
-            return reader.numbers("i", place.length)
-
-    def _array(self, key: str, element: int) -> ArrayPosition | None:
-        place = self.values.get(key)
-        return place if isinstance(place, ArrayPosition) and place.element == element else None
+            reader.seek(array.start)
+            if element == _STRING:
+                return tuple(reader.string(_MAX_STRING_BYTES) for _ in range(array.length))
+            return reader.numbers(_NUMBERS[element], array.length)
 
 
 def read_gguf(path: Path) -> GgufHeader:
@@ -267,7 +261,7 @@ class _Reader:
         if type_ != _ARRAY:
             raise self.fault(f"an unknown type {type_}")
         element, count = self.number("I"), self.number("Q")
-        place = ArrayPosition(self.place, element, count)
+        array = ArrayPosition(self.place, element, count)
         if element == _STRING:
             self.strings += count
             # Each text has 8 bytes of length at least: a count beyond the file's end is found before the loop of
@@ -284,7 +278,7 @@ class _Reader:
         # Arrays of arrays are allowed by the format and used by nobody.
         else:
             raise self.fault(f"an array of type {element}")
-        return place
+        return array
 
 
 @contextmanager
@@ -314,9 +308,9 @@ def weights_sha256(path: Path) -> str:
         # A changed file has another time or size. Nanoseconds: a file may be written twice within a second.
         seen = {"path": str(path), "size": state.st_size, "changed_ns": state.st_mtime_ns}
         memory = cache_folder() / "models" / "hashes" / f"{sha256_text(str(path))[:32]}.json"
-        for known in _read_hash_entries(memory):
-            if {key: known.get(key) for key in seen} == seen and isinstance(known.get("sha256"), str):
-                return str(known["sha256"])
+        for entry in _read_hash_entries(memory):
+            if {key: entry.get(key) for key in seen} == seen and isinstance(entry.get("sha256"), str):
+                return str(entry["sha256"])
         digest = sha256_file(path)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None

@@ -315,11 +315,11 @@ def without_tests(command: Sequence[str], names: Sequence[str]) -> tuple[str, ..
 
     Under CTest only the last part of the name counts: a test of the same name in another class is excluded too.
     """
-    plain = sorted({PARAMETERS.sub("", name) for name in names})
-    line = without_named_tests(command[2] if len(command) == 3 and command[1] == "-c" else shlex.join(command), names)
+    by_shell = len(command) == 3 and command[1] == "-c"
+    line = without_named_tests(command[2] if by_shell else shlex.join(command), names)
     if line is not None:
         return ("/bin/sh", "-c", line)
-    short = sorted({name.rpartition("::")[2] for name in plain})
+    short = sorted({PARAMETERS.sub("", name).rpartition("::")[2] for name in names})
     if not all(short):
         return None
     last = _LAST_COMMAND.split(" ".join(command))[-1].split()
@@ -327,7 +327,6 @@ def without_tests(command: Sequence[str], names: Sequence[str]) -> tuple[str, ..
     options = _EXCLUDING[runner](last, short) if runner in _EXCLUDING else None
     if options is None:
         return None
-    by_shell = len(command) == 3 and command[1] == "-c"
     return (*command[:2], f"{command[2]} {shlex.join(options)}") if by_shell else (*command, *options)
 
 

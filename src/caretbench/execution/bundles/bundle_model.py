@@ -107,6 +107,7 @@ class Bundle(FrozenModel):
     class_path: tuple[str, ...] = ()
     compile_flags: tuple[str, ...] = ()
     link_rules: tuple[LinkRule, ...] = ()
+    missing: tuple[str, ...] = ()
 
     def link_flags(self, source: str) -> tuple[str, ...]:
         """Return the linker's flags for a C++ program, by the headers it includes."""

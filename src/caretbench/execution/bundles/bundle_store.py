@@ -113,7 +113,7 @@ def as_bundle(spec: BundleSpec, root: Path, manifest: BundleManifest) -> Bundle:
         binds = {INSIDE: str(root), "/node_modules": str(root / "node_modules")}
         return bundle.model_copy(update={"read_only": binds, "environment": {"NODE_PATH": f"{INSIDE}/node_modules"}})
     jars = tuple(f"{INSIDE}/{JARS}/{jar.name}" for jar in sorted((root / JARS).glob("*.jar")))
-    return bundle.model_copy(update={"class_path": jars})
+    return bundle.model_copy(update={"class_path": jars, "missing": manifest.missing})
 
 
 def _system_bundle(spec: BundleSpec, manifest: BundleManifest, bundle: Bundle) -> Bundle:
@@ -124,6 +124,7 @@ def _system_bundle(spec: BundleSpec, manifest: BundleManifest, bundle: Bundle) -
         "read_only": {},
         "compile_flags": tuple(f"-I{folder}" for folder in folders),
         "link_rules": tuple(rule for rule in map(_found_libraries, spec.link_rules) if rule.libraries),
+        "missing": absent_packages(spec.packages),
     }
     return bundle.model_copy(update=update)
 

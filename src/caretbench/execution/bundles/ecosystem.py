@@ -161,8 +161,9 @@ class DebianEcosystem(Ecosystem):
 
 def _jars(package: str) -> set[Path]:
     """Return the jars of a package, links followed, so that each is taken once."""
-    paths = (path for path in debian_files(package) if path.is_relative_to("/usr/share/java"))
-    return {path.resolve() for path in paths if path.suffix == ".jar" and zipfile.is_zipfile(path)}
+    paths = map(Path, run_tool(["dpkg", "-L", package], label=package).splitlines())
+    jars = (path for path in paths if path.is_relative_to("/usr/share/java") and path.suffix == ".jar")
+    return {path.resolve() for path in jars if zipfile.is_zipfile(path)}
 
 
 # Install scripts are foreign code, which would run on the host.
@@ -266,11 +267,6 @@ def _network_hint(output: str) -> str:
     if any(sign in output for sign in signs):
         return " (no network? what was downloaded is kept: run the same command again)"
     return ""
-
-
-def debian_files(name: str) -> list[Path]:
-    """Return the paths a Debian package put on this machine."""
-    return [Path(line) for line in run_tool(["dpkg", "-L", name], label=name).splitlines()]
 
 
 def apt_line(packages: Iterable[str]) -> str:

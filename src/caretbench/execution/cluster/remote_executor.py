@@ -280,18 +280,17 @@ def check_same_environment(node_info: NodeInfo, other: NodeInfo, requirements: N
     """Raise MachineError if machines differ, with the difference: their verdicts must not be mixed."""
     if node_info.environment_key == other.environment_key:
         return
+    nodes = (node_info, other)
     if node_info.toolchain.fingerprint != other.toolchain.fingerprint:
         what = f"tools for {requirements.language}"
-        details = [f.toolchain.version or f.toolchain.remedy or "none" for f in (node_info, other)]
-        details = [f"{text} [{f.toolchain.fingerprint}]" for text, f in zip(details, (node_info, other), strict=True)]
+        tools = [node.toolchain for node in nodes]
+        details = [f"{tool.version or tool.remedy or 'none'} [{tool.fingerprint}]" for tool in tools]
     elif node_info.bundle != other.bundle:
         what = f"bundle {requirements.bundle}"
-        details = [
-            f.bundle[:16] or f"not built: caretbench deps build {requirements.bundle}" for f in (node_info, other)
-        ]
+        details = [node.bundle[:16] or f"not built: caretbench deps build {requirements.bundle}" for node in nodes]
     else:
         what = f"needs {', '.join(requirements.needs)}"
-        details = [f.skip_reason or "met" for f in (node_info, other)]
+        details = [node.skip_reason or "met" for node in nodes]
     raise MachineError(
         f"machines of one run must be alike ({what}): {node_info.node}: {details[0]}; {other.node}: {details[1]}"
     )

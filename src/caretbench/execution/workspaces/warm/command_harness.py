@@ -70,13 +70,8 @@ def _start(words: list[str], space: "dict[str, Any]") -> int:
 
 def _run() -> None:
     # Tests may put others in their place.
-    leave, run_exit_handlers, collect, kill, handle = (
-        os._exit,
-        atexit._run_exitfuncs,
-        gc.collect,
-        os.kill,
-        signal.signal,
-    )
+    leave, collect, kill, handle = os._exit, gc.collect, os.kill, signal.signal
+    run_exit_handlers = atexit._run_exitfuncs
     streams, modules, known = (sys.stdout, sys.stderr), sys.modules, set(sys.modules) - {"__main__"}
     words = sys.argv[1:]  # the first is "-c"
     ours = sys.modules["__main__"]  # kept alive: this function's globals are its

@@ -20,7 +20,7 @@ from caretbench.errors import DataError
 from caretbench.execution.bundles.bundle_model import Bundle
 from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox
-from caretbench.execution.toolchains.compile_server import CompileJob, compile_programs
+from caretbench.execution.toolchains.compile_server import CompileJob, CompilerSettings, compile_programs
 from caretbench.execution.toolchains.java import JavaRuntime
 from caretbench.execution.workspaces.project_tools import has_default_compiler_options
 from caretbench.execution.workspaces.snapshot_store import Snapshot
@@ -68,26 +68,14 @@ class WarmJavaCompiler:
         # Other files may use a changed signature or field, and would have to be compiled, too.
         if declared is None or declared != _declared(before):
             return CompiledPatch()
-        own = _own_jars(request.environment.get("CLASSPATH", ""), prepared)
-        return self._compiled(prepared, path, text, made, own, bundle)
+        jars = _own_jars(request.environment.get("CLASSPATH", ""), prepared)
+        binds = {_INSIDE: str(prepared.tree / PLACE / "classes"), **jars, **(bundle.read_only if bundle else {})}
+        compiler = self._runtime.compiler((_INSIDE, *jars, *(bundle.class_path if bundle else ())), binds)
+        return self._compiled(compiler, path, text, made)
 
-    def _compiled(
-        self,
-        prepared: Snapshot,
-        path: str,
-        text: str,
-        made: tuple[str, ...],
-        own: Mapping[str, str],
-        bundle: Bundle | None,
-    ) -> CompiledPatch:
+    def _compiled(self, compiler: CompilerSettings, path: str, text: str, made: tuple[str, ...]) -> CompiledPatch:
+        """Return the compiled source; ``made`` are the classes that it became before."""
         request = ExecutionRequest(id=path, language="java", source=text)
-        jars = (*own, *(bundle.class_path if bundle is not None else ()))
-        binds = {
-            _INSIDE: str(prepared.tree / PLACE / "classes"),
-            **own,
-            **(bundle.read_only if bundle is not None else {}),
-        }
-        compiler = self._runtime.compiler((_INSIDE, *jars), binds)
         with tempfile.TemporaryDirectory() as folder:
             program = CompileJob(request, Path(folder), Path(path).stem)
             [result] = compile_programs(self._runtime.sandbox, lambda _request: compiler, [program])
@@ -96,8 +84,8 @@ class WarmJavaCompiler:
             if result.status is not None:
                 return CompiledPatch(cpu_s=result.compile_s)
             classes = {
-                f"{PLACE}/classes/{place.relative_to(folder).as_posix()}": place.read_bytes()
-                for place in sorted(Path(folder).rglob("*.class"))
+                f"{PLACE}/classes/{file.relative_to(folder).as_posix()}": file.read_bytes()
+                for file in sorted(Path(folder).rglob("*.class"))
             }
         # A class that the source no longer makes must not be found from before.
         left = {name: None for name in made if name not in classes}
@@ -118,17 +106,17 @@ class WarmJavaCompiler:
 def _own_jars(class_path: str, prepared: Snapshot) -> Mapping[str, str]:
     """Return the jars that a command names itself, in the project or in the system: path inside -> path on the host."""
     jars: dict[str, str] = {}
-    for part in filter(None, class_path.split(":")):
-        root = Path("/usr") if part.startswith("/") else prepared.tree
-        for jar in _jars(root / part):
+    for entry in filter(None, class_path.split(":")):
+        root = Path("/usr") if entry.startswith("/") else prepared.tree
+        for jar in _jars(root / entry):
             if jar.is_relative_to(root):
                 jars[f"{_OWN}/{len(jars)}-{jar.name}"] = str(jar)
     return jars
 
 
-def _jars(place: Path) -> list[Path]:
+def _jars(path: Path) -> list[Path]:
     """Return the jar, or those of the folder before a star, links followed."""
-    named = sorted(place.parent.glob("*.jar")) if place.name == "*" else [place]
+    named = sorted(path.parent.glob("*.jar")) if path.name == "*" else [path]
     return [jar.resolve() for jar in named if jar.suffix == ".jar" and jar.is_file()]
 
 

@@ -121,9 +121,11 @@ class WarmPython:
         Repeated runs do that too: tests that depend on the seed of hashes, or on the start, show it there.
         """
         environment = {**DEFAULT_ENVIRONMENT, **(invocation.environment or {})}
-        if not _starts_as_usual(request, environment) or _brings_names(request, snapshot):
-            return None
-        if _has_interpreter(request, snapshot, environment["PATH"]):
+        if (
+            not _starts_as_usual(request, environment)
+            or _brings_names(request, snapshot)
+            or _has_interpreter(request, snapshot, environment["PATH"])
+        ):
             return None
         runs_pytest = request.command[:3] == _PYTEST_COMMAND
         if not (runs_pytest or request.command[:3] == _UNITTEST_COMMAND or _is_script(request, snapshot)):
