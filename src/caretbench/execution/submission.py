@@ -141,9 +141,9 @@ class Submission(Generic[Request, Result]):
                 running.request = running.request.model_copy(update={"is_reference": True})
             self._undelivered += 1
             return
-        known = self._recent.get(key) or self._kind.cached_result(key)
-        if known is not None and is_usable(request, known) and not needs_confirmation(request, known):
-            yield known.model_copy(update={"id": request.id, "cached": True})
+        earlier = self._recent.get(key) or self._kind.cached_result(key)
+        if earlier is not None and is_usable(request, earlier) and not needs_confirmation(request, earlier):
+            yield earlier.model_copy(update={"id": request.id, "cached": True})
             return
         job = self._jobs[identity] = Job(identity, key, request)
         self._undelivered += 1

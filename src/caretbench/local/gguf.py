@@ -195,7 +195,7 @@ def _check_tensors(reader: _Reader, count: int) -> None:
         reader.numbers("Q", dimensions)
         reader.number("I")  # its type
         last = max(last, reader.number("Q"))
-    if reader.place + last >= reader.length:
+    if reader.position + last >= reader.length:
         raise reader.fault("its tensors are not all there: it ends too early")
 
 
@@ -207,28 +207,28 @@ class _Reader:
     stream: BinaryIO
     length: int
     order: str
-    place: int = 0  # of the next byte
+    position: int = 0  # of the next byte
     strings: int = 0  # texts in arrays so far
 
     def fault(self, what: str) -> DataError:
         """Return an error with the position of the fault."""
         return DataError(
-            f"{self.path}: broken GGUF file: {what} at byte {self.place} of {self.length}; get the file again"
+            f"{self.path}: broken GGUF file: {what} at byte {self.position} of {self.length}; get the file again"
         )
 
-    def seek(self, place: int) -> None:
-        """Move to ``place``."""
-        self.place = self.stream.seek(place)
+    def seek(self, position: int) -> None:
+        """Move to ``position``."""
+        self.position = self.stream.seek(position)
 
     def take(self, size: int) -> bytes:
         """Return the next ``size`` bytes."""
         # Before the read: a broken length of terabytes would be allocated otherwise.
-        if size > self.length - self.place:
+        if size > self.length - self.position:
             raise self.fault("it ends too early")
         data = self.stream.read(size)
         if len(data) != size:
             raise self.fault("it ends too early")
-        self.place += size
+        self.position += size
         return data
 
     def number(self, code: str) -> int:
@@ -261,20 +261,20 @@ class _Reader:
         if type_ != _ARRAY:
             raise self.fault(f"an unknown type {type_}")
         element, count = self.number("I"), self.number("Q")
-        array = ArrayPosition(self.place, element, count)
+        array = ArrayPosition(self.position, element, count)
         if element == _STRING:
             self.strings += count
             # Each text has 8 bytes of length at least: a count beyond the file's end is found before the loop of
             # millions begins.
-            if self.strings > _MAX_STRINGS or 8 * count > self.length - self.place:
+            if self.strings > _MAX_STRINGS or 8 * count > self.length - self.position:
                 raise self.fault(f"an array of {count} texts")
             for _ in range(count):
                 self.take(self._string_size(_MAX_STRING_BYTES))
         elif element in _NUMBERS:
             size = struct.calcsize(f"={_NUMBERS[element]}") * count
-            if count > _MAX_NUMBERS or size > self.length - self.place:
+            if count > _MAX_NUMBERS or size > self.length - self.position:
                 raise self.fault(f"an array of {count} numbers")
-            self.seek(self.place + size)
+            self.seek(self.position + size)
         # Arrays of arrays are allowed by the format and used by nobody.
         else:
             raise self.fault(f"an array of type {element}")

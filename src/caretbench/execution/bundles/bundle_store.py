@@ -78,7 +78,7 @@ def platform_of(spec: BundleSpec) -> str:
 
 
 def _pip_platform() -> str:
-    version = ".".join(str(part) for part in python_version(sandbox_python()))
+    version = ".".join(map(str, python_version(sandbox_python())))
     return f"python{version}-{sys.platform}-{machine.machine()}"
 
 
@@ -181,4 +181,4 @@ def python_version(python: Path, parts: int = 2) -> tuple[int, ...]:
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return ()
-    return tuple(int(part) for part in done.stdout.split())
+    return tuple(map(int, done.stdout.split()))

@@ -101,7 +101,7 @@ class PipEcosystem(Ecosystem):
         if uv:
             return [uv, "pip", "install", "--quiet", "--link-mode", "copy", "--python", str(python)]
         if importlib.util.find_spec("pip"):
-            version = ".".join(str(part) for part in python_version(python))
+            version = ".".join(map(str, python_version(python)))
             return [sys.executable, "-m", "pip", "install", "--quiet", "--python-version", version]
         return [str(python), "-m", "pip", "install", "--quiet"]
 

@@ -124,13 +124,13 @@ def folder_fingerprint(path: Path) -> str:
     for folder, folders, files in os.walk(path):
         folders.sort()
         for name in sorted([*folders, *files]):
-            place = Path(folder) / name
-            digest.update(os.fsencode(place.relative_to(path)) + b"\0" + _status_line(place).encode())
+            file = Path(folder) / name
+            digest.update(os.fsencode(file.relative_to(path)) + b"\0" + _status_line(file).encode())
     return digest.hexdigest()
 
 
-def _status_line(place: Path) -> str:
-    status = place.lstat()
+def _status_line(path: Path) -> str:
+    status = path.lstat()
     # Dates instead of contents: a toolchain has hundreds of megabytes, and whatever changes a file changes its date.
     return f"{status.st_mode:o} {status.st_size} {status.st_mtime_ns}\0"
 

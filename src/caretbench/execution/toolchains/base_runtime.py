@@ -244,8 +244,8 @@ class InterpretedRuntime(BaseRuntime):
             start = [word.replace("@harness", HARNESS) for word in table.sentinel]
             arguments = [*table.flags, *start, table.program]
         packages = {
-            place: str(bundle.root / folder)
-            for folder, place in table.packages.items()
+            inside: str(bundle.root / folder)
+            for folder, inside in table.packages.items()
             if bundle is not None and (bundle.root / folder).is_dir()
         }
         # A quarter is left for what is no heap.
@@ -371,9 +371,9 @@ class CompiledRuntime(ExecutableRuntime):
         files: dict[str, str | bytes] = {compiler.program: request.source}
         arguments = [*compiler.paper_flags]
         if request.sentinel:
-            place = f"{HARNESS}/{_OBJECT}"
-            arguments = [*compiler.flags, *(word.replace("@object", place) for word in compiler.link)]
-            files[place] = self._sentinel()
+            sentinel = f"{HARNESS}/{_OBJECT}"
+            arguments = [*compiler.flags, *(word.replace("@object", sentinel) for word in compiler.link)]
+            files[sentinel] = self._sentinel()
         result, content = self._run([*arguments, compiler.program, "-o", EXECUTABLE], files, request.limits, EXECUTABLE)
         # A compiler may end well and leave a file that is too large to be read.
         if not result.ok or content is None:

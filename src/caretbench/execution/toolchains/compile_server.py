@@ -453,12 +453,12 @@ def _placed(files: Mapping[str, bytes], folder: Path, mode: int) -> bool:
 
 
 def _write(folder: Path, path: PurePosixPath, content: bytes, mode: int) -> None:
-    place = folder
+    parent = folder
     for part in path.parts[:-1]:
-        place = place / part
-        if not place.exists():
-            place.mkdir()
-            place.chmod(0o755)
+        parent = parent / part
+        if not parent.exists():
+            parent.mkdir()
+            parent.chmod(0o755)
     target = folder / path
     target.write_bytes(content)
     target.chmod(mode)

@@ -127,9 +127,9 @@ class CppRuntime(ExecutableRuntime):
         plain = (*flags, *(("-include", f"{HARNESS}/{_COMMON}") if common else ()), *sources)
         if entry is None:
             return _compiled(self._build(plain, files, folder, request.limits), folder)
-        place = f"{_PRECOMPILED}/{entry.name}/{HEADER}"
+        header = f"{_PRECOMPILED}/{entry.name}/{HEADER}"
         # First: g++ takes no precompiled header after another one.
-        result = self._build(("-include", place, *flags, *sources), files, folder, request.limits)
+        result = self._build(("-include", header, *flags, *sources), files, folder, request.limits)
         failed = result.error is None and result.killed is None and result.exit_code != 0
         # Other libraries' headers may not bear to come twice.
         doubtful = not common and (entry.headers is None or _of_headers(result))

@@ -197,12 +197,12 @@ def find_dotnet_sdk() -> DotnetSdk | None:
     """Return the first complete SDK of ``DOTNET_ROOT``, the PATH and the cache."""
     on_path = shutil.which("dotnet")
     named = os.environ.get("DOTNET_ROOT")
-    places = [
+    roots = [
         *([Path(named)] if named else []),
         *([Path(on_path).resolve().parent] if on_path else []),
         cache_folder() / DOTNET,
     ]
-    return next((sdk for place in places if (sdk := _sdk_in(place)) is not None), None)
+    return next(filter(None, map(_sdk_in, roots)), None)
 
 
 def _sdk_in(root: Path) -> DotnetSdk | None:

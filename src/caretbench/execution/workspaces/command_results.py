@@ -177,8 +177,8 @@ def _last_line(expected: ExpectedOutput, printed: str) -> str:
 
 def _numeric(expected: ExpectedOutput, printed: str) -> str:
     """Compare numbers anywhere in the text (``[0.25, 1e-3]``), and the text between them up to whitespace."""
-    between = [part.split() for part in _NUMBER.split(expected.text)]
-    if between != [part.split() for part in _NUMBER.split(printed)]:
+    between = [text.split() for text in _NUMBER.split(expected.text)]
+    if between != [text.split() for text in _NUMBER.split(printed)]:
         return _first_line(expected.text, printed)
     for expected_text, number in zip(_NUMBER.findall(expected.text), _NUMBER.findall(printed), strict=True):
         allowed = expected.absolute + expected.relative * abs(float(expected_text))

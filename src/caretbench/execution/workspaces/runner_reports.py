@@ -90,7 +90,7 @@ class _Reader:
     """Collector of test cases while expat reads; suites may be nested, everything else is ignored."""
 
     def __init__(self) -> None:
-        self.found: list[TestOutcome] = []
+        self.outcomes: list[TestOutcome] = []
         self.suites = 0
         self._open: list[tuple[int, str]] = []  # depth and name of the suites around
         self._depth = 0
@@ -112,7 +112,7 @@ class _Reader:
             self.suites += 1
             self._open.append((self._depth, attributes.get("name", "")))
         elif tag == "testcase" and self._case is None:
-            if len(self.found) >= MAX_TESTS:
+            if len(self.outcomes) >= MAX_TESTS:
                 raise DataError(f"it holds more than {MAX_TESTS} tests")
             self._case, self._message = attributes, ""
             self._outcome = _SAID.get(attributes.get("status", "").lower(), "passed")
@@ -142,7 +142,7 @@ class _Reader:
             owner, name = self._case.get("classname", ""), self._case.get("name", "")
             if owner == _NODE_CLASS:
                 owner = " > ".join(suite for _, suite in self._open if suite) or owner
-            self.found.append(
+            self.outcomes.append(
                 TestOutcome(
                     name=f"{owner}::{name}" if owner else name,
                     outcome=self._outcome,
@@ -189,7 +189,7 @@ def parse_junit(data: bytes) -> list[TestOutcome]:
         raise DataError(f"not a JUnit report: {error}") from None
     if not reader.suites:
         raise DataError("not a JUnit report: it has no test suite")
-    return reader.found
+    return reader.outcomes
 
 
 _MAX_LINE_BYTES = 1 << 20

@@ -125,10 +125,10 @@ def add_command_outputs(store: SnapshotStore, snapshot: Snapshot, parts: Sequenc
     """
     archive = b"".join(part.data for part in sorted(parts, key=lambda part: part.path))
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "project"
-        shutil.copytree(snapshot.tree, place, symlinks=True)
-        unpack_archive(archive, place, "what the command left cannot be taken over")
-        return store.add(place, ignore=(".git", "__pycache__"))
+        project = Path(folder) / "project"
+        shutil.copytree(snapshot.tree, project, symlinks=True)
+        unpack_archive(archive, project, "what the command left cannot be taken over")
+        return store.add(project, ignore=(".git", "__pycache__"))
 
 
 def pack_snapshot(snapshot: Snapshot) -> bytes:
@@ -165,10 +165,10 @@ def unpack_snapshot(store: SnapshotStore, identity: str, archive: bytes) -> Snap
         DataError: it does not unpack, leads out of its folder, or does not match its name.
     """
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "project"
-        place.mkdir()
-        unpack_archive(archive, place, f"the project {identity} did not arrive whole")
-        taken = store.add(place, ignore=())
+        project = Path(folder) / "project"
+        project.mkdir()
+        unpack_archive(archive, project, f"the project {identity} did not arrive whole")
+        taken = store.add(project, ignore=())
     if taken.id != identity:
         raise DataError(f"the project {identity} arrived as another one ({taken.id})")
     return taken

@@ -101,8 +101,8 @@ class SnapshotStore:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or cache_folder() / SNAPSHOTS
         try:
-            for place in (self.folder, self.folder / "objects", self.folder / "trees"):
-                place.mkdir(parents=True, exist_ok=True, mode=0o755)
+            for path in (self.folder, self.folder / "objects", self.folder / "trees"):
+                path.mkdir(parents=True, exist_ok=True, mode=0o755)
         except OSError as error:
             raise unusable_cache(self.folder, error) from error
         give = program_users() is not None and reachable_by_others(self.folder)
@@ -303,7 +303,7 @@ class SnapshotStore:
 
     def disk_bytes(self) -> int:
         """Return the bytes of all contents; shared contents count once."""
-        return sum(place.stat().st_size for place in (self.folder / "objects").glob("*/*"))
+        return sum(file.stat().st_size for file in (self.folder / "objects").glob("*/*"))
 
     def remove(self, identity: str) -> int | None:
         """Remove a snapshot and the contents that no other one has; return the freed bytes, None if it is locked."""
@@ -359,9 +359,9 @@ def matches_pattern(path: str, name: str, patterns: Iterable[str]) -> bool:
 
 def _inside(link: Path, target: str, root: str) -> None:
     """Return whether a link stays inside, followed as the kernel does: ``folder-link/..`` may lead outside."""
-    place = os.path.realpath(link)
+    destination = os.path.realpath(link)
     # An absolute target leads to the host's file while the snapshot is taken, and to the sandbox's afterwards.
-    if target.startswith("/") or (place != root and not place.startswith(root + "/")):
+    if target.startswith("/") or (destination != root and not destination.startswith(root + "/")):
         raise DataError(f"{link}: a link that leads outside the project ({json.dumps(target)}); ignore or remove it")
 
 

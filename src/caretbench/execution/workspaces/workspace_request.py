@@ -110,8 +110,8 @@ def _byte_code(path: str, entries: Mapping[str, object]) -> set[str]:
     folder, name = posixpath.split(path)
     stem = name[: -len(".py")]
     cache = posixpath.join(folder, "__pycache__", stem + ".")
-    cached = {place for place in entries if place.startswith(cache) and place.endswith((".pyc", ".pyo"))}
-    return cached | {place for place in (path + "c", path + "o") if place in entries}
+    cached = {entry for entry in entries if entry.startswith(cache) and entry.endswith((".pyc", ".pyo"))}
+    return cached | {entry for entry in (path + "c", path + "o") if entry in entries}
 
 
 WORKSPACE_LIMITS = Limits(

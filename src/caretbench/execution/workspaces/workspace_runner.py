@@ -103,19 +103,19 @@ class ProjectPreparer:
             return self._known[key]
 
     def _kept_or_made(self, key: str, request: WorkspaceRequest) -> str | None:
-        place = self._store.folder / "prepared" / key
-        place.parent.mkdir(exist_ok=True)
-        with place.with_suffix(".lock").open("w") as lock:
+        record = self._store.folder / "prepared" / key
+        record.parent.mkdir(exist_ok=True)
+        with record.with_suffix(".lock").open("w") as lock:
             lock_file(lock)
-            return self._kept(place) or self._made(place, request)
+            return self._kept(record) or self._made(record, request)
 
-    def _kept(self, place: Path) -> str | None:
+    def _kept(self, record: Path) -> str | None:
         try:
-            return self._store.get(place.read_text("utf-8")).id
+            return self._store.get(record.read_text("utf-8")).id
         except (OSError, DataError):  # never made, or pruned since
             return None
 
-    def _made(self, place: Path, request: WorkspaceRequest) -> str | None:
+    def _made(self, record: Path, request: WorkspaceRequest) -> str | None:
         result = self._run(
             request.model_copy(
                 update={
@@ -135,7 +135,7 @@ class ProjectPreparer:
             made: Snapshot = add_command_outputs(self._store, self._store.get(request.snapshot), result.files)
         except DataError:
             return request.snapshot
-        write_atomically(place, made.id)
+        write_atomically(record, made.id)
         return made.id
 
 

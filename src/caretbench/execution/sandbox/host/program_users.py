@@ -138,11 +138,11 @@ def lease_free_user(users: Iterable[int]) -> tuple[int, int] | None:
 def _folder() -> int:
     """Return a descriptor of the first folder that is this user's alone."""
     faults = []
-    for place in FOLDERS:
+    for folder in FOLDERS:
         try:
-            return _own_folder(place)
+            return _own_folder(folder)
         except OSError as error:
-            faults.append(f"{place}: {error.strerror or error}")
+            faults.append(f"{folder}: {error.strerror or error}")
     raise PermissionError(f"no folder for the locks of programs' users ({'; '.join(faults)})")
 
 
@@ -170,9 +170,9 @@ def _accounts() -> Iterator[tuple[int, int]]:
             if len(words) > field and words[field].isdigit():
                 yield int(words[field]), int(words[field]) + 1
     with contextlib.suppress(OSError):  # users that a service manager gives to services while they run
-        for place in Path("/run/systemd/dynamic-uid").iterdir():
-            if place.name.isdigit():
-                yield int(place.name), int(place.name) + 1
+        for user in Path("/run/systemd/dynamic-uid").iterdir():
+            if user.name.isdigit():
+                yield int(user.name), int(user.name) + 1
 
 
 def _subordinates() -> Iterator[tuple[int, int]]:

@@ -177,11 +177,11 @@ class MemoryGroups:
 
 def _remove(root: Path) -> None:
     with contextlib.suppress(OSError):
-        for place in [*root.glob("*/"), root]:
-            if place != root:
-                # Under the name of version 1, whose constructor changes no file: processes are listed alike in both.
-                MemoryGroup(place, "cgroup-v1").kill_all()
-            place.rmdir()
+        for folder in list(root.glob("*/")):
+            # Under the name of version 1, whose constructor changes no file: processes are listed alike in both.
+            MemoryGroup(folder, "cgroup-v1").kill_all()
+            folder.rmdir()
+        root.rmdir()
 
 
 def _remove_leftovers(parent: Path) -> None:
@@ -202,11 +202,11 @@ def delegated_groups(mount_point: Path = Path("/sys/fs/cgroup"), proc_cgroup_tex
     """
     if proc_cgroup_text is None:
         proc_cgroup_text = Path("/proc/self/cgroup").read_text()
-    own = next((line[3:] for line in proc_cgroup_text.splitlines() if line.startswith("0::")), None)
-    if own is None or ".." in own.split("/"):
+    path = next((line[3:] for line in proc_cgroup_text.splitlines() if line.startswith("0::")), None)
+    if path is None or ".." in path.split("/"):
         return
-    place = mount_point / own.strip("/")
-    for group in (place, *place.parents):
+    own_group = mount_point / path.strip("/")
+    for group in (own_group, *own_group.parents):
         if not group.is_relative_to(mount_point):
             return
         try:

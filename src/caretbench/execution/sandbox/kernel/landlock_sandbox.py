@@ -81,8 +81,8 @@ class PathMapping:
 
     def map_path(self, inside: str) -> str:
         """Return the host's path for a path inside."""
-        places = (inside[:end] for end in range(len(inside), 0, -1) if inside[end : end + 1] in ("", "/"))
-        nearest = next((place for place in places if place in self._kept or place in self._moved), None)
+        paths = (inside[:end] for end in range(len(inside), 0, -1) if inside[end : end + 1] in ("", "/"))
+        nearest = next((path for path in paths if path in self._kept or path in self._moved), None)
         return self._under(inside) if nearest in self._moved else inside
 
     def map_text(self, text: str) -> str:
@@ -364,13 +364,13 @@ def remove_leftover_folders() -> None:
     Other users may create folders of such names: only those of this user, or of root's program users, are removed.
     """
     owners = (os.geteuid(), *(program_users() or ()))
-    for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            held = os.open(place, _FOLDER)
+            held = os.open(folder, _FOLDER)
             try:
                 if os.fstat(held).st_uid in owners:
                     lock_file(held, wait=False)
-                    remove_folder(str(place), held)
+                    remove_folder(str(folder), held)
             finally:
                 os.close(held)
 

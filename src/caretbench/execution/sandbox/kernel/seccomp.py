@@ -242,7 +242,7 @@ def landlock_seccomp_filter(
         *(_OF_THE_CALLERS_FILES if owns_other_files else ()),
         *(() if signals_scoped else _SIGNALS_TO_ITSELF),
     )
-    added = b"".join(part for rule in rules for part in _compiled(rule, table.calls))
+    added = b"".join(instruction for rule in rules for instruction in _compiled(rule, table.calls))
     return usual[:_BEGIN_BYTES] + added + usual[_BEGIN_BYTES:]
 
 

@@ -163,14 +163,14 @@ def _starts_as_usual(request: WorkspaceRequest, environment: Mapping[str, str]) 
 
 def _is_imported_from(bind: str, environment: Mapping[str, str]) -> bool:
     """Return whether Python may import from a folder of the host, whose names no snapshot tells."""
-    places = environment.get("PYTHONPATH", "").split(":")
-    return bind.startswith(f"{WORK}/") or any(f"{place}/".startswith(f"{bind}/") for place in places)
+    folders = environment.get("PYTHONPATH", "").split(":")
+    return bind.startswith(f"{WORK}/") or any(f"{folder}/".startswith(f"{bind}/") for folder in folders)
 
 
 def _has_interpreter(request: WorkspaceRequest, snapshot: Snapshot, path: str) -> bool:
     """Return whether a project has a ``python3`` of its own on the PATH, where relative folders count, too."""
-    for place in path.split(":"):
-        folder = posixpath.relpath(posixpath.join(WORK, request.directory, place), WORK)
+    for entry in path.split(":"):
+        folder = posixpath.relpath(posixpath.join(WORK, request.directory, entry), WORK)
         program = posixpath.normpath(posixpath.join(folder, "python3"))
         if program in snapshot.entries or program in request.patch:
             return True
@@ -198,7 +198,7 @@ def _brings_names(request: WorkspaceRequest, snapshot: Snapshot) -> bool:
 @cache
 def _is_launcher(path: str) -> bool:
     """Return whether the first ``python3`` of the system on a path is the interpreter of warm sandboxes."""
-    system = ":".join(place for place in path.split(":") if not place.startswith(WORK))
+    system = ":".join(folder for folder in path.split(":") if not folder.startswith(WORK))
     program = shutil.which("python3", path=system)
     return program is not None and os.path.realpath(program) == os.path.realpath(launcher_interpreter()[0])
 
@@ -214,7 +214,7 @@ def _library_folder(snapshot: Snapshot) -> str | None:
     return None if (names | installed) & _LIBRARY_NAMES or any(map(_is_interpreter, packages)) else ""
 
 
-def _folder_of_pytest(snapshot: Snapshot, bundle: Bundle | None, places: Iterable[str]) -> str | None:
+def _folder_of_pytest(snapshot: Snapshot, bundle: Bundle | None, folders: Iterable[str]) -> str | None:
     """Return the folder of pytest as a program sees it, "" for the system's; None if no fork may import it.
 
     A bundle's files are locked by hashes, and those of the system are trusted.
@@ -226,7 +226,7 @@ def _folder_of_pytest(snapshot: Snapshot, bundle: Bundle | None, places: Iterabl
         return None
     if "pytest" in installed:
         return f"{WORK}/{PACKAGES_FOLDER}" if all(is_known(packages, module) for module in of_pytest) else None
-    bundled = [place for place in places if bundle is not None and place.startswith(tuple(bundle.read_only))]
+    bundled = [folder for folder in folders if bundle is not None and folder.startswith(tuple(bundle.read_only))]
     return None if of_pytest else (bundled or [""])[0]
 
 
@@ -265,7 +265,7 @@ def _top_level(files: Iterable[str]) -> set[str]:
 
 def _names(path: str) -> set[str]:
     """Return the names by which the parts of a path could be imported."""
-    return {part.partition(".")[0] for part in path.split("/")}
+    return {name.partition(".")[0] for name in path.split("/")}
 
 
 def _changes_start(variable: str, value: str) -> bool:
