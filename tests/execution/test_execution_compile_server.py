@@ -72,7 +72,7 @@ def compile_texts(
         return None if answer.kind == "ok" else Status(answer.kind)
 
     arguments = (interpreter, "-c", COMPILER, start or str(bundle))
-    compiler = CompilerSettings(arguments, classify_answer, binds, {}, max_memory_mb=100)
+    compiler = CompilerSettings(arguments, binds, {}, max_memory_mb=100, classify_answer=classify_answer)
     programs = []
     first = len(list(folder.iterdir()))
     for place, text in enumerate(texts):
@@ -276,7 +276,7 @@ def test_programs_of_one_bundle_under_two_profiles_get_the_compiler_of_each(
             return CompileResult(artefact=None)
 
     def compiler_for(request: ExecutionRequest) -> CompilerSettings:
-        return CompilerSettings([request.profile], lambda *_: None, {}, {}, 1.0)
+        return CompilerSettings([request.profile], {}, {}, 1.0)
 
     monkeypatch.setattr(compile_server, "_servers_of", lambda _: Servers())
     requests = [

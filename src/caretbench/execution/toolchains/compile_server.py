@@ -84,16 +84,23 @@ class ServerAnswer(BaseModel):
     """The artefact: path -> content."""
 
 
+def default_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
+    """Return the status of an answer: a missing module, a timeout, or else a compile error; None if it compiled."""
+    del request
+    statuses = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "timeout": Status.TIMEOUT}
+    return statuses.get(answer.kind, Status.COMPILE_ERROR)
+
+
 class CompilerSettings(NamedTuple):
     """Settings of a language's compile server: its start, and when it is replaced."""
 
     arguments: Sequence[str]
-    classify_answer: Callable[[ServerAnswer, ExecutionRequest], Status | None]
-    """Function from an answer to a status; None if the program can run."""
     read_only: Mapping[str, str]
     environment: Mapping[str, str]
     max_memory_mb: float
     """Memory limit in MB; a server that uses more after a program is replaced by a new one."""
+    classify_answer: Callable[[ServerAnswer, ExecutionRequest], Status | None] = default_verdict
+    """Function from an answer to a status; None if the program can run."""
     file_mode: int = 0o644
 
     @property
@@ -109,13 +116,6 @@ class CompileJob(NamedTuple):
     request: ExecutionRequest
     folder: Path
     option: str = "-"
-
-
-def default_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
-    """Return the status of an answer: a missing module, a timeout, or else a compile error; None if it compiled."""
-    del request
-    statuses = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "timeout": Status.TIMEOUT}
-    return statuses.get(answer.kind, Status.COMPILE_ERROR)
 
 
 def compile_programs(

@@ -150,7 +150,7 @@ class CppRuntime(ExecutableRuntime):
         self, arguments: Sequence[str], files: Mapping[str, str | bytes], folder: Path, limits: Limits
     ) -> SandboxResult:
         """Compile and link into ``folder``: in a warm sandbox, if the executable can be read out."""
-        result = self._run([*arguments, "-o", EXECUTABLE], files, limits, read_out=True)
+        result = self._run([*arguments, "-o", EXECUTABLE], files, limits)
         made = _made(result)
         # What cannot be read out of a warm sandbox is written by a cold one into the folder itself.
         if result.ok and made is None:  # a very large one
@@ -160,14 +160,9 @@ class CppRuntime(ExecutableRuntime):
         return result.model_copy(update={"files": ()})
 
     def _run(
-        self,
-        arguments: Sequence[str],
-        files: Mapping[str, str | bytes],
-        limits: Limits,
-        folder: Path | None = None,
-        *,
-        read_out: bool = False,
+        self, arguments: Sequence[str], files: Mapping[str, str | bytes], limits: Limits, folder: Path | None = None
     ) -> SandboxResult:
+        """Run the compiler: it writes into ``folder``, or else its executable is read out of a warm sandbox."""
         root = self.headers.root
         return self.sandbox.run(
             Invocation(
@@ -177,8 +172,8 @@ class CppRuntime(ExecutableRuntime):
                 writable={OUT: folder} if folder is not None else None,
                 environment={"LC_ALL": "C"},
                 limits=compile_limits(limits),
-                warm=WarmSettings() if read_out else None,
-                tree=_READ_OUT if read_out else None,
+                warm=WarmSettings() if folder is None else None,
+                tree=_READ_OUT if folder is None else None,
             )
         )
 
@@ -208,7 +203,7 @@ class CppRuntime(ExecutableRuntime):
         with CppRuntime._lock:
             if CppRuntime._sentinel is None:
                 files = {"sentinel.cpp": harness_file(self.language, "sentinel.cpp")}
-                result = self._run(("-O1", "-c", "sentinel.cpp", "-o", EXECUTABLE), files, Limits(), read_out=True)
+                result = self._run(("-O1", "-c", "sentinel.cpp", "-o", EXECUTABLE), files, Limits())
                 made = _made(result)
                 if made is None:
                     raise RuntimeError(f"the C++ sentinel does not compile: {result.error or result.stderr.text}")

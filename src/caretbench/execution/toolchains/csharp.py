@@ -26,12 +26,7 @@ from caretbench.execution.toolchains.base_runtime import (
     fingerprint,
     harness_file,
 )
-from caretbench.execution.toolchains.compile_server import (
-    CPU_PER_PROGRAM_S,
-    CompilerSettings,
-    ServerCompiledRuntime,
-    default_verdict,
-)
+from caretbench.execution.toolchains.compile_server import CPU_PER_PROGRAM_S, CompilerSettings, ServerCompiledRuntime
 from caretbench.files import cache_folder
 from caretbench.languages.table_reader import language_file
 
@@ -136,7 +131,6 @@ class CsharpRuntime(ServerCompiledRuntime):
         begin = (str(self._sdk.root / "dotnet"), "exec", f"{_TOOLS}/CsharpCompile.dll")
         return CompilerSettings(
             arguments=(*begin, str(self._sdk.references), str(CPU_PER_PROGRAM_S)),
-            classify_answer=default_verdict,
             read_only=self._binds(request),
             environment=self._sdk.environment,
             max_memory_mb=_COMPILER_MB,

@@ -27,12 +27,7 @@ from caretbench.execution.toolchains.base_runtime import (
     harness_file,
     tool_version,
 )
-from caretbench.execution.toolchains.compile_server import (
-    CPU_PER_PROGRAM_S,
-    CompilerSettings,
-    ServerCompiledRuntime,
-    default_verdict,
-)
+from caretbench.execution.toolchains.compile_server import CPU_PER_PROGRAM_S, CompilerSettings, ServerCompiledRuntime
 
 _TOOLS = "/caretbench/go"
 _SOURCES = ("GoCompile.go", "go_main.go", "sentinel.go")
@@ -87,7 +82,6 @@ class GoRuntime(ServerCompiledRuntime):
         settings = (_TOOLS, str(self._compilers), f"{CPU_PER_PROGRAM_S:.0f}")
         return CompilerSettings(
             arguments=(f"{_TOOLS}/GoCompile", *settings),
-            classify_answer=default_verdict,
             read_only={**binds_outside_usr(self._compilers.parents[2]), _TOOLS: str(self._tools)},
             environment=_THREADS,
             max_memory_mb=_COMPILER_MB,

@@ -27,12 +27,7 @@ from caretbench.execution.toolchains.base_runtime import (
     harness_file,
     tool_version,
 )
-from caretbench.execution.toolchains.compile_server import (
-    CPU_PER_PROGRAM_S,
-    CompilerSettings,
-    ServerCompiledRuntime,
-    default_verdict,
-)
+from caretbench.execution.toolchains.compile_server import CPU_PER_PROGRAM_S, CompilerSettings, ServerCompiledRuntime
 
 MIN_JDK = 17
 
@@ -136,7 +131,6 @@ class JavaRuntime(ServerCompiledRuntime):
         begin = (str(self._home / "bin" / "java"), *_COMPILER_JVM, "-cp", _TOOLS, "JavaCompile")
         return CompilerSettings(
             arguments=(*begin, str(CPU_PER_PROGRAM_S), ":".join(class_path)),
-            classify_answer=default_verdict,
             read_only={**binds_outside_usr(self._home), _TOOLS: str(self._tools), **read_only},
             environment={},
             max_memory_mb=_COMPILER_MB,

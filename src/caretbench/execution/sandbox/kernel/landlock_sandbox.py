@@ -191,7 +191,7 @@ class LandlockSandbox:
 
         ``group`` is the control group that bounds its memory; ``memory`` names the mechanism for the result.
         """
-        invocation, read_only_binds, writable = (resolved.invocation, resolved.read_only_binds, resolved.writable)
+        invocation, read_only_binds, writable = resolved.invocation, resolved.read_only_binds, resolved.writable
         with ExitStack() as stack:
             user, name = stack.enter_context(leased_user()) if self._root else (None, None)
             root, folder_held = stack.enter_context(_private_folder())
@@ -214,9 +214,7 @@ class LandlockSandbox:
             translated = _placed(resolved.job, path_mapping)
             if not self._root:
                 translated["rlimits"] = self._rlimits(translated["rlimits"], invocation.limits)
-            translated["walls"] = self._confinement(
-                path_mapping, read_only_binds, writable, invocation.limits, user, reads_all, held
-            )
+            translated["walls"] = self._confinement(resolved, path_mapping, user, reads_all, held)
             begin, process, ours = _started(stack, held, invocation.stdin_descriptor)
             full_bytes = invocation.limits.tmp_mb << 20
             supervisor = Supervisor(
@@ -236,15 +234,10 @@ class LandlockSandbox:
         )  # fmt: skip
 
     def _confinement(
-        self,
-        path_mapping: PathMapping,
-        read_only_binds: Mapping[str, str],
-        writable: Mapping[str, str],
-        limits: Limits,
-        user: int | None,
-        reads_all: bool,
-        held: list[int],
+        self, resolved: ResolvedInvocation, paths: PathMapping, user: int | None, reads_all: bool, held: list[int]
     ) -> dict[str, object]:
+        read_only_binds, writable = resolved.read_only_binds, resolved.writable
+        memory = tmpfs_options(resolved.invocation.limits.tmp_mb)
         rights = _RIGHTS_OF_ABI[max(abi for abi in _RIGHTS_OF_ABI if abi <= self.abi)]
         reading, running = _READ_FILE | _READ_FOLDER, _READ_FILE | _READ_FOLDER | _EXECUTE
         writing = rights & ~_DEVICES
@@ -253,14 +246,14 @@ class LandlockSandbox:
             *((path, reading) for path in public_etc_files()),
             *((path, _READ_FILE | _WRITE) for path in _PUBLIC_DEVICES),
             *((f"/proc/{name}", reading) for name in _PUBLIC_FACTS),
-            *((path, writing) for path in (path_mapping.root, *writable.values())),
+            *((path, writing) for path in (paths.root, *writable.values())),
         ]
         signals_scoped = self.abi >= SCOPES_ABI
         # The caller's own files need more care, but a compiler must set the mode of what it makes.
         owns_other_files = user is None and not writable
         return {
-            "root": path_mapping.root, "folders": path_mapping.folders, "links": path_mapping.links,
-            "user": user, "reads_all": reads_all, "mount": user is not None, "memory": tmpfs_options(limits.tmp_mb),
+            "root": paths.root, "folders": paths.folders, "links": paths.links,
+            "user": user, "reads_all": reads_all, "mount": user is not None, "memory": memory,
             "handled": (rights, _NETWORK if self.abi >= NETWORK_ABI else 0, _SCOPES if signals_scoped else 0),
             "attribute_bytes": 24 if signals_scoped else 16 if self.abi >= NETWORK_ABI else 8,
             "reading": reading, "writing": writing, "rules": rules, "held": held,
