@@ -212,7 +212,9 @@ def overlay_failure(error: str, folder: Path, kernel: KernelFacts | None = None)
 
 
 def _of_owner(folder: Path) -> str:
-    closed = next(_closed(folder), None)
+    here = folder.resolve()
+    paths = (path for path in (*reversed(here.parents), here) if path.exists())
+    closed = next((path for path in paths if not path.stat().st_mode & 0o001), None)
     owner = "an overlay can only change what belongs to the sandbox's user, and snapshots belong to "
     if closed is None:
         uid = folder.stat().st_uid if folder.exists() else os.geteuid()
@@ -221,12 +223,6 @@ def _of_owner(folder: Path) -> str:
         f"{owner}user {os.geteuid()}, since others may not enter {closed}; "
         f"chmod o+x {closed}, or choose another folder with CARETBENCH_CACHE"
     )
-
-
-def _closed(folder: Path) -> Iterator[Path]:
-    for path in (*reversed(folder.resolve().parents), folder.resolve()):
-        if path.exists() and not path.stat().st_mode & 0o001:
-            yield path
 
 
 def _of_attributes(number: int, message: str, kernel: KernelFacts) -> str:

@@ -72,7 +72,7 @@ def project_command_key(
         bundle: The lock hash of its bundle, empty without one.
         overlay: Projects are laid over their snapshots.
         level: The isolation level.
-        path_fingerprints: Marks of the contents of paths of this machine (:class:`PathFingerprints`).
+        path_fingerprints: Marks of the contents of paths of this machine (:func:`path_fingerprint`).
     """
     program = shutil.which(request.command[0], path=request.environment.get("PATH", PATH))
     return sha256_json(
@@ -81,7 +81,7 @@ def project_command_key(
             CRITERION_VERSION,
             request.model_dump(exclude=_NOT_IN_KEYS | {"read_only"} | _empty_new_fields(request)),
             *_contents(request),
-            sorted((inside, path_fingerprints(place)) for inside, place in request.read_only.items()),
+            sorted((inside, path_fingerprints(path)) for inside, path in request.read_only.items()),
             bundle,
             # It may have been replaced by hand, which no package database notes.
             path_fingerprints(program) if program else "",
@@ -142,20 +142,12 @@ def system_fingerprint() -> str:
     return sha256_json([platform.machine(), there])
 
 
-class PathFingerprints:
-    """Hashes of the contents of paths of this machine, each computed once."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-
-    def __call__(self, path: str) -> str:
-        """Return the mark of a path; empty where nothing can be read."""
-        if path not in self._known:
-            try:
-                self._known[path] = folder_fingerprint(Path(path).resolve())
-            except OSError:
-                self._known[path] = ""
-        return self._known[path]
+def path_fingerprint(path: str) -> str:
+    """Return a hash of the contents of a path of this machine; empty where nothing can be read."""
+    try:
+        return folder_fingerprint(Path(path).resolve())
+    except OSError:
+        return ""
 
 
 def _empty_new_fields(request: WorkspaceRequest) -> set[str]:

@@ -7,9 +7,10 @@ room. Programs and commands in projects are sent alike; what differs between the
 
 from __future__ import annotations
 
+import functools
 import time
 from abc import abstractmethod
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -390,8 +391,8 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
         super().__init__(cache)
         self._programs = programs
         self._spaces = workspace_runner
-        self._languages: dict[str, tuple[str, ...]] = {}
-        self._archives: OrderedDict[str, bytes] = OrderedDict()
+        self._project_languages = functools.cache(self._languages_of)
+        self._archive = functools.lru_cache(_ARCHIVES)(self._packed)
 
     def rejection(self, request: WorkspaceRequest) -> WorkspaceResult | None:
         # Another machine has other files at those paths, or none.
@@ -438,17 +439,11 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
             LanguageEnvironment(requirements, self._programs.node_info(requirements)) for requirements in wants
         )
 
-    def _project_languages(self, snapshot: str) -> tuple[str, ...]:
-        if snapshot not in self._languages:
-            suffixes = {PurePosixPath(path).suffix for path in self._spaces.snapshot(snapshot).entries}
-            names = [name for name in toolchain_tables() if languages()[name].suffix in suffixes]
-            # A project without a known language still needs machines that agree on something.
-            self._languages[snapshot] = tuple(names or ["python"])
-        return self._languages[snapshot]
+    def _languages_of(self, snapshot: str) -> tuple[str, ...]:
+        suffixes = {PurePosixPath(path).suffix for path in self._spaces.snapshot(snapshot).entries}
+        names = [name for name in toolchain_tables() if languages()[name].suffix in suffixes]
+        # A project without a known language still needs machines that agree on something.
+        return tuple(names or ["python"])
 
-    def _archive(self, snapshot: str) -> bytes:
-        if snapshot not in self._archives:
-            self._archives[snapshot] = pack_snapshot(self._spaces.snapshot(snapshot))
-            if len(self._archives) > _ARCHIVES:
-                self._archives.popitem(last=False)
-        return self._archives[snapshot]
+    def _packed(self, snapshot: str) -> bytes:
+        return pack_snapshot(self._spaces.snapshot(snapshot))

@@ -6,10 +6,11 @@ A test command has processes of its own, so one command a processor is in flight
 
 from __future__ import annotations
 
+import functools
 import os
 
 from caretbench.errors import DataError
-from caretbench.execution.cache.cache_keys import PathFingerprints, project_command_key
+from caretbench.execution.cache.cache_keys import path_fingerprint, project_command_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.classification import delayed_by_load, timed_out_by_clock
 from caretbench.execution.execution_types import Engine, Isolation, Limits, Status
@@ -96,7 +97,7 @@ class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
     def __init__(self, workspace_runner: WorkspaceRunner, cache: ResultCache) -> None:
         super().__init__(cache)
         self._spaces = workspace_runner
-        self._marks = PathFingerprints()
+        self._path_fingerprints = functools.cache(path_fingerprint)
 
     def rejection(self, request: WorkspaceRequest) -> WorkspaceResult | None:
         """Return None, or raise DataError if the request's snapshot is missing or damaged.
@@ -115,7 +116,7 @@ class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
             bundle=bundle.lock_hash if bundle is not None else "",
             overlay=self._spaces.overlay,
             level=self._spaces.sandbox.probe().level,
-            path_fingerprints=self._marks,
+            path_fingerprints=self._path_fingerprints,
         )
 
     def is_reusable(self, result: WorkspaceResult) -> bool:
