@@ -222,8 +222,7 @@ def _bytes(content: str | bytes) -> bytes:
 
 def _random_descriptors(nofile: int) -> list[int]:
     low = min(40, nofile - 40)
-    first, second = secrets.SystemRandom().sample(range(low, max(low + 8, nofile - 8)), 2)
-    return [first, second]
+    return secrets.SystemRandom().sample(range(low, max(low + 8, nofile - 8)), 2)
 
 
 def tmpfs_options(size_mb: int) -> str:

@@ -96,14 +96,13 @@ class _Capture:
 
     def output(self) -> CapturedOutput:
         tail = self._tail[-self._half :]
-        truncated = self.total > len(self._head) + len(tail)
-        gap = f"\n[... {self.total - len(self._head) - len(tail)} bytes left out ...]\n" if truncated else ""
-        head_text = self._head.decode("utf-8", "replace")
-        if truncated:
-            text = head_text + gap + tail.decode("utf-8", "replace")
+        dropped = self.total - len(self._head) - len(tail)
+        if dropped:
+            texts = (data.decode("utf-8", "replace") for data in (self._head, tail))
+            text = f"\n[... {dropped} bytes left out ...]\n".join(texts)
         else:
             text = (self._head + tail).decode("utf-8", "replace")
-        return CapturedOutput(text=text, bytes_total=self.total, truncated=truncated)
+        return CapturedOutput(text=text, bytes_total=self.total, truncated=dropped > 0)
 
 
 class SandboxedProcess(Protocol):
