@@ -63,25 +63,21 @@ class Dispatcher:
             DataError: a snapshot is not here, or damaged.
             SandboxUnavailable: no sandbox can be built here.
         """
-        for of_project, run in groupby(requests, key=_IsOfProject()):
+        is_of_project = False
+
+        def kind(request: AnyRequest | None) -> bool:
+            nonlocal is_of_project
+            if request is not None:  # None is of the kind before it
+                is_of_project = isinstance(request, WorkspaceRequest)
+            return is_of_project
+
+        for of_project, run in groupby(requests, key=kind):
             if of_project:
                 wanted = (request for request in run if not isinstance(request, ExecutionRequest))
                 yield from map(as_execution_result, self.projects.submit(wanted))
             else:
                 programs = (request for request in run if not isinstance(request, WorkspaceRequest))
                 yield from self.programs.submit(programs)
-
-
-class _IsOfProject:
-    """Kind of each request in turn: whether it is a command in a project. None is of the kind before it."""
-
-    def __init__(self) -> None:
-        self._last = False
-
-    def __call__(self, request: AnyRequest | None) -> bool:
-        if request is not None:
-            self._last = isinstance(request, WorkspaceRequest)
-        return self._last
 
 
 def open_executor(workers: int | None = None, *, use_cache: bool = True, engine: str = "local") -> Dispatcher:

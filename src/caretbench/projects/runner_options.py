@@ -53,13 +53,6 @@ def with_selected_tests(request: WorkspaceRequest, tests: Sequence[str]) -> Work
     return with_plugin(request, {"CARETBENCH_TESTS": f"{WORK}/{SELECTED_TESTS}"}, patch)
 
 
-def with_plugin_exclusion(request: WorkspaceRequest, names: Sequence[str]) -> WorkspaceRequest | None:
-    """Return the request without these tests, by pytest's ids or unittest's names; None if the runner is another."""
-    all_names = {*names, *json.loads(request.patch.get(_EXCLUDED) or b"[]")}
-    patch = {_EXCLUDED: json.dumps(sorted(all_names)).encode()}
-    return with_plugin_settings(request, {"CARETBENCH_EXCLUDED": f"{WORK}/{_EXCLUDED}"}, patch)
-
-
 def with_plugin_settings(
     request: WorkspaceRequest, variables: Mapping[str, str], patch: Mapping[str, bytes]
 ) -> WorkspaceRequest | None:
@@ -203,15 +196,6 @@ def add_runner_options(name: str, part: str, options: str) -> str:
     return f"{before} {options}{separator}{after}"
 
 
-def without_named_tests(line: str, names: Sequence[str]) -> str | None:
-    """Return a shell command that excludes tests, named as in reports; None if a runner has no such option.
-
-    Names are compared by their words, so tests whose names differ only in other characters are excluded too.
-    """
-    changed = change_parts(line, lambda part: _without_tests(part, names) if runner_name(part) else part)
-    return None if changed == line else changed
-
-
 def with_test_files(command: Sequence[str], files: Sequence[str], every: Sequence[str] = ()) -> tuple[str, ...] | None:
     """Return a shell's command whose runners run only some test files; None if one cannot.
 
@@ -298,7 +282,10 @@ def with_excluded_tests(request: WorkspaceRequest, names: Sequence[str]) -> Work
     """Return the request without the tests of these names; None if its runner has no such option."""
     if not names:
         return request
-    by_plugin = with_plugin_exclusion(request, names)
+    # By pytest's ids or unittest's names.
+    all_names = {*names, *json.loads(request.patch.get(_EXCLUDED) or b"[]")}
+    patch = {_EXCLUDED: json.dumps(sorted(all_names)).encode()}
+    by_plugin = with_plugin_settings(request, {"CARETBENCH_EXCLUDED": f"{WORK}/{_EXCLUDED}"}, patch)
     if by_plugin is not None:
         return by_plugin
     if runs_java_tests(request.command):
@@ -316,9 +303,11 @@ def without_tests(command: Sequence[str], names: Sequence[str]) -> tuple[str, ..
     Under CTest only the last part of the name counts: a test of the same name in another class is excluded too.
     """
     by_shell = len(command) == 3 and command[1] == "-c"
-    line = without_named_tests(command[2] if by_shell else shlex.join(command), names)
-    if line is not None:
-        return ("/bin/sh", "-c", line)
+    line = command[2] if by_shell else shlex.join(command)
+    # By the words of their names, so tests whose names differ only in other characters are excluded too.
+    changed = change_parts(line, lambda part: _without_tests(part, names) if runner_name(part) else part)
+    if changed is not None and changed != line:
+        return ("/bin/sh", "-c", changed)
     short = sorted({PARAMETERS.sub("", name).rpartition("::")[2] for name in names})
     if not all(short):
         return None
