@@ -183,12 +183,12 @@ def read_kernel_facts() -> KernelFacts:
     filesystems = Path("/proc/filesystems").read_text().split()
     configured = None
     # A kernel shows its options in one of these places, in a container often in none.
-    for place in (Path("/proc/config.gz"), Path(f"/boot/config-{release}")):
+    for path in (Path("/proc/config.gz"), Path(f"/boot/config-{release}")):
         try:
-            data = place.read_bytes()
+            data = path.read_bytes()
         except OSError:
             continue
-        text = (gzip.decompress(data) if place.suffix == ".gz" else data).decode()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
         configured = frozenset(re.findall(r"^(CONFIG_\w+)=[ym]$", text, re.MULTILINE))
         break
     return KernelFacts(release, frozenset(filesystems), configured)

@@ -40,7 +40,7 @@ def parse_server_spec(spec: str, base_url: str | None = None) -> ServerSpec:
     """
     name = spec.removeprefix(f"{SERVER}/")
     # A name may hold an @ (a revision), and a URL as well (a user): the sign before a scheme is the right one.
-    at = next((place for scheme in ("@http://", "@https://") if (place := name.find(scheme)) >= 0), name.rfind("@"))
+    at = next((index for scheme in ("@http://", "@https://") if (index := name.find(scheme)) >= 0), name.rfind("@"))
     model, address = (name[:at], name[at + 1 :]) if at >= 0 else (name, "")
     if address and "://" not in address and not {":", "."} & set(address):
         # Without a dot or a port it is no address: the sign is a part of the model's name.

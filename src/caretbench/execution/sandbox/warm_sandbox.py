@@ -346,7 +346,7 @@ class WarmWorkerPool:
             f"{_ASIDE}/{number}": inside
             for number, inside in enumerate(sorted(path for path in kept if path.startswith("/tmp/")))  # noqa: S108
         }
-        kept |= {place: kept.pop(inside) for place, inside in aside.items()}
+        kept |= {set_aside: kept.pop(inside) for set_aside, inside in aside.items()}
         # Where programs see it, so that modules have the same paths in the worker.
         if warm.package_source == "project":
             kept[WORK] = kept[SNAPSHOT]
@@ -367,7 +367,7 @@ class WarmWorkerPool:
             "forked": warm.harness_code,
             "artefact": artefact,
             "memory": tmpfs_options(tmp_mb),
-            "aside": [(place, inside) for place, inside in aside.items() if inside not in user_binds],
+            "aside": [(set_aside, inside) for set_aside, inside in aside.items() if inside not in user_binds],
             "given": list(user_binds),
         }
         if _ARTEFACT in user_binds:

@@ -238,8 +238,8 @@ class PrecompiledHeaderStore:
         return None
 
     def _make(self, name: str, text: str, flags: CompilerFlags, compile_header: HeaderCompiler) -> None:
-        with staging_folder(self.root) as place:
-            folder = place / "entry"
+        with staging_folder(self.root) as staging:
+            folder = staging / "entry"
             folder.mkdir()
             if not compile_header(text, flags, folder):
                 return
@@ -279,7 +279,7 @@ class PrecompiledHeaderStore:
 
     def _forget(self, entry: HeaderEntry) -> None:
         with self._lock:
-            for key in [key for key, known in self._known.items() if known == entry]:
+            for key in [key for key, other in self._known.items() if other == entry]:
                 del self._known[key]
                 self._looked_for.discard(key)
                 self._worth[key] = 0.0

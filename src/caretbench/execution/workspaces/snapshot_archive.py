@@ -56,7 +56,7 @@ def packing_command(command: str | Sequence[str], directory: str = ".") -> tuple
     return ("/bin/sh", "-c", _SCRIPT.format(command=inside))
 
 
-def unpack_archive(archive: bytes, place: Path, failed: str) -> None:
+def unpack_archive(archive: bytes, target: Path, failed: str) -> None:
     """Unpack a compressed archive into a folder.
 
     Raises:
@@ -70,12 +70,12 @@ def unpack_archive(archive: bytes, place: Path, failed: str) -> None:
                 # Zeros are packed a thousandfold: the disk would be full before the store counts what is there.
                 if size > MAX_BYTES:
                     raise tarfile.TarError(f"more than {MAX_BYTES >> 30} GB")  # noqa: TRY301  as for each member
-                _unpack_member(packed, member, place)
+                _unpack_member(packed, member, target)
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
         raise DataError(f"{failed} ({error})") from None
 
 
-def _unpack_member(packed: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
+def _unpack_member(packed: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> None:
     """Write a member into a folder, over what is there; of its mode only the permission to execute is kept.
 
     Written out, since the filters of :mod:`tarfile` came with Python 3.11.4, and Debian 12 has 3.11.2.
@@ -83,7 +83,7 @@ def _unpack_member(packed: tarfile.TarFile, member: tarfile.TarInfo, place: Path
     Raises:
         tarfile.TarError: the member leads outside, or is a device.
     """
-    target = _inside(place, member.name)
+    target = _inside(root, member.name)
     if member.isdir():
         target.mkdir(parents=True, exist_ok=True)
         return
@@ -91,11 +91,11 @@ def _unpack_member(packed: tarfile.TarFile, member: tarfile.TarInfo, place: Path
     # Removed first: a write would go through a link, and to all names of a file with several.
     target.unlink(missing_ok=True)
     if member.issym():
-        if not Path(os.path.realpath(target.parent / member.linkname)).is_relative_to(os.path.realpath(place)):
+        if not Path(os.path.realpath(target.parent / member.linkname)).is_relative_to(os.path.realpath(root)):
             raise tarfile.TarError(f"{member.name!r}: a link to {member.linkname!r}, outside the folder")
         target.symlink_to(member.linkname)
     elif member.islnk():
-        target.hardlink_to(_inside(place, member.linkname))
+        target.hardlink_to(_inside(root, member.linkname))
     elif (content := packed.extractfile(member)) is not None:
         with content, target.open("xb") as stream:
             shutil.copyfileobj(content, stream)
@@ -104,17 +104,17 @@ def _unpack_member(packed: tarfile.TarFile, member: tarfile.TarInfo, place: Path
         raise tarfile.TarError(f"{member.name!r}: neither a file, a folder nor a link")
 
 
-def _inside(place: Path, name: str) -> Path:
+def _inside(root: Path, name: str) -> Path:
     """Return the path of a name in a folder.
 
     Raises:
         tarfile.TarError: it is not a relative path through folders that are no links.
     """
     path = PurePosixPath(name)
-    around = [place / parent for parent in path.parents]
+    around = [root / parent for parent in path.parents]
     if path.is_absolute() or ".." in path.parts or any(parent.is_symlink() for parent in around):
         raise tarfile.TarError(f"{name!r}: leads outside the folder, or through a link")
-    return place / path
+    return root / path
 
 
 def add_command_outputs(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultFile]) -> Snapshot:

@@ -185,31 +185,29 @@ class SnapshotStore:
             if os.fstat(descriptor).st_size > MAX_BYTES:
                 raise DataError(f"{name}: larger than {MAX_BYTES >> 30} GB; ignore it")
             data = stream.read()
-        entry = SnapshotEntry(
-            kind="file", content=hashlib.sha256(data).hexdigest(), executable=executable, size=len(data)
-        )
-        place = self._place(entry)
+        entry = _file_entry(data, executable)
+        stored = self._place(entry)
         with contextlib.suppress(OSError):
             # Compared byte by byte: a damaged object would come back in every snapshot that has it.
-            if place.stat().st_size == entry.size and place.read_bytes() == data:
+            if stored.stat().st_size == entry.size and stored.read_bytes() == data:
                 return entry
-        self._write(place, data, executable)
+        self._write(stored, data, executable)
         return entry
 
     def _place(self, entry: SnapshotEntry) -> Path:
         name = entry.content + ("-x" if entry.executable else "")
         return self.folder / "objects" / entry.content[:2] / name
 
-    def _write(self, place: Path, data: bytes, executable: bool) -> None:
-        place.parent.mkdir(exist_ok=True, mode=0o755)
-        descriptor, building = tempfile.mkstemp(prefix=".building-", dir=place.parent)
+    def _write(self, file: Path, data: bytes, executable: bool) -> None:
+        file.parent.mkdir(exist_ok=True, mode=0o755)
+        descriptor, building = tempfile.mkstemp(prefix=".building-", dir=file.parent)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
             os.fchmod(descriptor, 0o755 if executable else 0o644)
             if self._owner is not None:
                 os.fchown(descriptor, self._owner, self._owner)
         os.utime(building, (_TIME, _TIME))
-        Path(building).replace(place)
+        Path(building).replace(file)
 
     def _build(self, identity: str, entries: Mapping[str, SnapshotEntry]) -> None:
         with staging_folder(self.folder / "trees") as folder:
@@ -219,15 +217,15 @@ class SnapshotStore:
             tree = whole / "tree"
             self._folder(tree)
             for path, entry in entries.items():  # sorted: a folder comes before what it holds
-                place = tree / path
+                copy = tree / path
                 if entry.kind == "folder":
-                    self._folder(place)
+                    self._folder(copy)
                 elif entry.kind == "link":
-                    place.symlink_to(entry.content)
+                    copy.symlink_to(entry.content)
                     if self._owner is not None:
-                        os.lchown(place, self._owner, self._owner)
+                        os.lchown(copy, self._owner, self._owner)
                 else:
-                    self._link(entry, place)
+                    self._link(entry, copy)
             manifest = _Manifest(id=identity, entries=dict(entries))
             (whole / "manifest.json").write_text(manifest.model_dump_json(exclude_defaults=True), "utf-8")
             target = self._manifest(identity).parent
@@ -239,20 +237,20 @@ class SnapshotStore:
                 if not (target / "manifest.json").exists():
                     raise
 
-    def _folder(self, place: Path) -> None:
-        place.mkdir()
-        place.chmod(0o755)
+    def _folder(self, folder: Path) -> None:
+        folder.mkdir()
+        folder.chmod(0o755)
         if self._owner is not None:
-            os.chown(place, self._owner, self._owner)
+            os.chown(folder, self._owner, self._owner)
 
-    def _link(self, entry: SnapshotEntry, place: Path) -> None:
+    def _link(self, entry: SnapshotEntry, link: Path) -> None:
         kept = self._place(entry)
         try:
-            place.hardlink_to(kept)
+            link.hardlink_to(kept)
         except OSError as error:
             if error.errno != errno.EMLINK:  # a file system bounds the names of a file; empty files are many
                 raise
-            self._write(place, kept.read_bytes(), entry.executable)
+            self._write(link, kept.read_bytes(), entry.executable)
 
     # --- keeping ----------------------------------------------------------------------------------------------
 
@@ -309,13 +307,13 @@ class SnapshotStore:
         """Remove a snapshot and the contents that no other one has; return the freed bytes, None if it is locked."""
         manifest = self._manifest(identity)
         with self._locked():
-            places = set()
+            files = set()
             with contextlib.suppress(OSError, ValidationError):
                 entries = _Manifest.model_validate_json(manifest.read_bytes()).entries.values()
-                places = {self._place(entry) for entry in entries if entry.kind == "file"}
+                files = {self._place(entry) for entry in entries if entry.kind == "file"}
             if not self._remove(manifest):
                 return None
-            return sum(map(_remove_unreferenced, places))
+            return sum(map(_remove_unreferenced, files))
 
     def _remove(self, manifest: Path) -> bool:
         """Remove the tree of a snapshot; return whether it is gone."""
@@ -337,12 +335,12 @@ class SnapshotStore:
             yield
 
 
-def _remove_unreferenced(place: Path) -> int:
+def _remove_unreferenced(file: Path) -> int:
     """Remove a content that no snapshot has, and return the freed bytes."""
     with contextlib.suppress(OSError):
-        status = place.stat()
+        status = file.stat()
         if status.st_nlink == 1:
-            place.unlink()
+            file.unlink()
             return status.st_size
     return 0
 
@@ -372,14 +370,16 @@ def _fail(error: OSError) -> None:
 def _read_entries(tree: Path) -> Iterator[tuple[str, SnapshotEntry]]:
     for folder, folders, files in os.walk(tree):
         for name in (*folders, *files):
-            place = Path(folder) / name
-            path = place.relative_to(tree).as_posix()
-            if place.is_symlink():
-                yield path, SnapshotEntry(kind="link", content=os.readlink(place))  # noqa: PTH115  pathlib drops "./"
-            elif place.is_dir():
+            full = Path(folder) / name
+            path = full.relative_to(tree).as_posix()
+            if full.is_symlink():
+                yield path, SnapshotEntry(kind="link", content=os.readlink(full))  # noqa: PTH115  pathlib drops "./"
+            elif full.is_dir():
                 yield path, SnapshotEntry(kind="folder")
             else:
-                data = place.read_bytes()
-                executable = bool(place.stat().st_mode & stat.S_IXUSR)
-                content = hashlib.sha256(data).hexdigest()
-                yield path, SnapshotEntry(kind="file", content=content, executable=executable, size=len(data))
+                yield path, _file_entry(full.read_bytes(), bool(full.stat().st_mode & stat.S_IXUSR))
+
+
+def _file_entry(data: bytes, executable: bool) -> SnapshotEntry:
+    content = hashlib.sha256(data).hexdigest()
+    return SnapshotEntry(kind="file", content=content, executable=executable, size=len(data))

@@ -146,10 +146,10 @@ def _folder() -> int:
     raise PermissionError(f"no folder for the locks of programs' users ({'; '.join(faults)})")
 
 
-def _own_folder(place: str) -> int:
+def _own_folder(path: str) -> int:
     with contextlib.suppress(FileExistsError):
-        os.mkdir(place, 0o700)  # noqa: PTH102  all here goes by descriptors and plain names
-    folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        os.mkdir(path, 0o700)  # noqa: PTH102  all here goes by descriptors and plain names
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         status = os.fstat(folder)
         # A folder that another user made first may hold links, and locks that are never released.
