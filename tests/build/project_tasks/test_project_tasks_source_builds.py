@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.build.project_sources import folder_names
-from caretbench.build.project_tasks.build import BuildClock, SourceBuilds, build_sources, sources_result
+from caretbench.build.project_tasks.build import BuildClock, BuiltSource, build_sources, sources_result
 from caretbench.build.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.build.sources.fetching.source_spec import parse_source
 from caretbench.errors import DataError, MachineError
@@ -35,7 +35,9 @@ def failing(error: Exception) -> Callable[..., int]:
     return build_one
 
 
-def builds(tmp_path: Path, actions: dict[str, Callable[..., int]], *, max_s: float = 1e9) -> tuple[SourceBuilds, Notes]:
+def builds(
+    tmp_path: Path, actions: dict[str, Callable[..., int]], *, max_s: float = 1e9
+) -> tuple[list[BuiltSource], Notes]:
     """Build one folder for each action."""
     specs = []
     for name in actions:
@@ -59,14 +61,14 @@ def test_each_source_ends_as_problems_or_with_its_reason_and_the_rest_goes_on(tm
         "deep": failing(RecursionError("too deep")), "none": lambda *_: 0, "good": lambda *_: 7,
     }  # fmt: skip
     built, notes = builds(tmp_path, actions)
-    reasons = {one.folder: one.reason for one in built.outcomes}
+    reasons = {one.folder: one.reason for one, *_ in built}
     assert "fault of CaretBench, RecursionError: too deep" in reasons.pop("deep")
     assert reasons == {
         "data": "its tests fail", "disk": "[Errno 28] No space left on device",
         "none": "no valid task", "good": "",
     }  # fmt: skip
-    assert [one.problems for one in built.outcomes] == [0, 0, 0, 0, 7]
-    assert read_outcomes(tmp_path / "out") == built.outcomes
+    assert [one.problems for one, *_ in built] == [0, 0, 0, 0, 7]
+    assert read_outcomes(tmp_path / "out") == tuple(one for one, *_ in built)
     assert notes.notes[0].rpartition("/")[2] == "data: its tests fail"
     assert notes.steps[0] == ("sources", 0, 5)
     result = sources_result("simcopilot", built, tmp_path / "out")
@@ -74,26 +76,25 @@ def test_each_source_ends_as_problems_or_with_its_reason_and_the_rest_goes_on(tm
     assert "7 tasks of 1 of 5 sources" in result.lines[-1]
     assert json.loads(json.dumps(result.numbers))["sources"][0]["reason"] == "its tests fail"
     again, _ = builds(tmp_path, actions)
-    assert again.outcomes == built.outcomes
+    assert [one for one, *_ in again] == [one for one, *_ in built]
 
 
 def test_a_source_that_cannot_be_fetched_is_a_row(tmp_path: Path) -> None:
     specs = folder_names([parse_source("file:///nowhere/lib.git")])
     folders = ProjectFolders(tmp_path / "cache")
     built = build_sources(specs, tmp_path, folders, failing(AssertionError()), Progress(), max_s=1e9)
-    assert built.outcomes[0].reason.startswith("git fetch: ")
+    assert built[0].outcome.reason.startswith("git fetch: ")
     assert not sources_result("simcopilot", built, tmp_path).usable
 
 
 def test_each_source_has_its_own_time(tmp_path: Path) -> None:
     def slow(_project: ProjectFolder, _folder: Path, clock: BuildClock) -> int:
-        now = clock.now()
-        clock.now = lambda: now + 61
+        clock.started -= 61
         clock("reach", 0, None)
         raise AssertionError("it goes on")
 
     built, _ = builds(tmp_path, {"slow": slow, "good": lambda *_: 1}, max_s=60)
-    assert [one.reason for one in built.outcomes] == ["takes longer than 1 min (--source-minutes)", ""]
+    assert [one.reason for one, *_ in built] == ["takes longer than 1 min (--source-minutes)", ""]
 
 
 def test_a_machine_that_lacks_something_ends_the_build(tmp_path: Path) -> None:

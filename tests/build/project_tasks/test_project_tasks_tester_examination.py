@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.build.project_tasks.block_miner import MinedBlock
 from caretbench.build.project_tasks.tester.answer_tests import WrittenTest, answer_tests
 from caretbench.build.project_tasks.tester.examination import TestExaminer as Examiner
 from caretbench.build.project_tasks.tester.test_workspace import TogetherRuns, WrittenRuns, written_folder
@@ -66,15 +65,15 @@ def runs(store: SnapshotStore, tmp_path: Path) -> WrittenRuns:
     return WrittenRuns(Check(command=("python3", "-m", "unittest")), snapshot, written_folder(snapshot), "unittest")
 
 
-def blocks() -> list[MinedBlock]:
+def blocks() -> list[Span]:
     starts = [TABLES.index(text) for text in ("found = {}", "return TABLE", "return -1")]
-    return [MinedBlock("tables.py", Span(start, TABLES.index("\n", start))) for start in starts]
+    return [Span(start, TABLES.index("\n", start)) for start in starts]
 
 
 def examined(engine: WorkspaceExecutor, runs: WrittenRuns, body: str) -> tuple[str, list[str]]:
     analysis = analyse([SourceFile("tables.py", TABLES.encode())])
     examiner = Examiner(engine, engine.workspace_runner.store, runs, analysis)
-    found = examiner.examine(test_of(body), lambda _span: True, blocks())
+    found = examiner.examine(test_of(body), blocks())
     return found.reason.partition(":")[0], [TABLES[span.start : span.end] for span in found.blocks]
 
 

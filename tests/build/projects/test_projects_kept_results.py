@@ -69,7 +69,7 @@ def test_suites_and_commits_share_the_packages_of_a_set_up(tmp_path: Path) -> No
             return store.add(root)
 
         return kept_setup(
-            BuildSteps(tmp_path / f"{suite}.jsonl"), store, store_project(root, store), "npm install", run
+            BuildSteps(tmp_path / f"{suite}.jsonl"), store, store_project(root, store).snapshot, "npm install", run
         )
 
     set_up("simcopilot", {"a.js": "a();\n", "package.json": "{}"})

@@ -18,7 +18,6 @@ from caretbench.build.projects.setup.project_setup import next_setup, run_setup
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import CapturedOutput, ResultFile, Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
-from caretbench.projects.project import StoredProject
 from tests.support.project_files import snapshot
 
 MISSING = """npm warn deprecated old@1.0.0: no longer kept
@@ -87,7 +86,7 @@ def test_a_setup_that_fails_shows_what_npm_lacks(tmp_path: Path) -> None:
             return [WorkspaceResult(id="setup", status=Status.RUNTIME_ERROR, stderr=CapturedOutput(text=MISSING))]
 
     with pytest.raises(DataError, match=r"'gone@.*where no test needs gone: --setup"):
-        run_setup(Engine(), StoredProject(project, frozenset()), "npm install")  # type: ignore[arg-type]
+        run_setup(Engine(), project, "npm install")  # type: ignore[arg-type]
 
 
 def test_versions_of_other_package_managers_are_translated(tmp_path: Path) -> None:
@@ -148,7 +147,7 @@ def test_a_setup_that_is_too_large_names_a_smaller_one(tmp_path: Path) -> None:
         ("pip install x", r"packed; build a bundle instead, or name a --setup that installs less \("),
     ):
         with pytest.raises(DataError, match=told):
-            run_setup(Engine(), StoredProject(project, frozenset()), command)  # type: ignore[arg-type]
+            run_setup(Engine(), project, command)  # type: ignore[arg-type]
 
 
 def test_a_setup_that_fails_is_tried_again_in_the_next_cheaper_way(tmp_path: Path) -> None:

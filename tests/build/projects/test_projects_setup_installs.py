@@ -8,10 +8,9 @@ import pytest
 from caretbench.build.package_index.index_proxy import IndexProxy
 from caretbench.build.projects.project_storage import store_project
 from caretbench.build.projects.setup.project_setup import run_setup, setup_command
-from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
-from caretbench.projects.project import StoredProject
 from tests.support.project_files import open_folder
 from tests.support.wheel_index import require_pip, wheel_index
 
@@ -23,7 +22,7 @@ FILES = {
 }
 
 
-def set_up(root: Path, has: tuple[str, ...]) -> tuple[StoredProject, list[str]]:
+def set_up(root: Path, has: tuple[str, ...]) -> tuple[Snapshot, list[str]]:
     """The project after ``--setup auto`` with an index that has some packages, and the modules that it installs."""
     for path, text in FILES.items():
         (root / "project" / path).parent.mkdir(parents=True, exist_ok=True)
@@ -33,13 +32,13 @@ def set_up(root: Path, has: tuple[str, ...]) -> tuple[StoredProject, list[str]]:
             1, workspace_runner=WorkspaceRunner(store=SnapshotStore(root / "store"), index=partial(IndexProxy, index))
         )
         try:
-            project = store_project(root / "project", engine.workspace_runner.store)
-            command = setup_command(project.snapshot, ["python"])
+            project = store_project(root / "project", engine.workspace_runner.store).snapshot
+            command = setup_command(project, ["python"])
             assert command is not None
             done = run_setup(engine, project, command)
         finally:
             engine.close()
-    return done, sorted(path for path in done.snapshot.entries if path.startswith(".deps/") and path.endswith(".py"))
+    return done, sorted(path for path in done.entries if path.startswith(".deps/") and path.endswith(".py"))
 
 
 @pytest.mark.long

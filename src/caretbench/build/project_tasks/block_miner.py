@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Self, get_args
 
@@ -60,11 +61,11 @@ def block_names(analysis: FileAnalysis, blocks: Iterable[tuple[Span, str]]) -> l
     counts: Counter[tuple[str, str]] = Counter()
     names = []
     for span, kind in blocks:
-        around = (one.name for one in analysis.enclosing_scopes(span) if one.kind in _NAMED_SCOPES and one.name)
-        place = f"{analysis.source.path}:{'_'.join('.'.join(around).split()) or '-'}"
-        counts[place, kind] += 1
-        number = counts[place, kind]
-        names.append(place if number == 1 else f"{place}#{number}")
+        around = (scope.name for scope in analysis.enclosing_scopes(span) if scope.kind in _NAMED_SCOPES and scope.name)
+        name = f"{analysis.source.path}:{'_'.join('.'.join(around).split()) or '-'}"
+        counts[name, kind] += 1
+        number = counts[name, kind]
+        names.append(name if number == 1 else f"{name}#{number}")
     return names
 
 
@@ -264,56 +265,48 @@ class ProjectOptions(ABC):
 
 TASKS_GROUP: Final = "Tasks"
 """Group of the options about tasks in the help."""
-_PROJECT, _TESTS = "Project", "Tests"
+# Options by their groups in the help.
+_project = partial(Option, table="build", help_group="Project")
+_tests = partial(Option, table="build", help_group="Tests")
+_tasks = partial(Option, table="build", help_group=TASKS_GROUP)
+_execution = partial(Option, table="build", help_group="Execution")
 
 _BEFORE: Final = (
-    Option("language", StringList, "Language to mine; may be repeated. Default: all.", "build",
-           flags=("--language", "-l"), help_group=_PROJECT),
-    Option("exclude", StringList, "Pattern of paths that are not mined; may be repeated.", "build", metavar="PATTERN",
-           help_group=_PROJECT),
-    Option("setup", str, "Command that installs dependencies, run once with access to package indexes. auto: from the "
-           "project's files (Python, JavaScript, TypeScript, Java, Go).", "build", help_group=_PROJECT),
-    Option("index", StringList, "Package index for --setup: a variable (PIP_INDEX_URL, npm_config_registry, …) or a "
-           "host; may be repeated.", "build", metavar="[NAME=]ADDRESS", help_group=_PROJECT),
-    Option("tests", Path, "Folder of further tests, which is laid next to the project's own.", "build",
-           metavar="FOLDER", help_group=_TESTS),
-    Option("test_command", str, "Command that runs the tests. Default: from caretbench.toml or the project's files.",
-           "build", help_group=_TESTS),
-    Option("junit", StringList, "JUnit reports that the test command writes; may be repeated.", "build",
-           metavar="GLOB", help_group=_TESTS),
-    Option("expect_output", str, "File of the project with the expected output, and its comparison: exact, "
-           "whitespace, last_line or numeric.", "build", metavar="FILE[:HOW]", help_group=_TESTS),
-    Option("directory", str, "Working folder of the test command, in the project.", "build", default=".",
-           help_group=_TESTS),
-    Option("env", StringList, "Environment variable of the test command; may be repeated.", "build",
-           metavar="NAME=VALUE", help_group=_TESTS),
-    Option("bundle", str, "Bundle of packages that the tests need (`caretbench deps`).", "build", help_group=_TESTS),
-    Option("exclude_test", StringList, "Test that does not run, by its name in the messages; may be repeated.", "build",
-           metavar="NAME", help_group=_TESTS),
-    Option("test_budget", float, "CPU seconds of the tests of one task, beyond the start of the runner. Up to it all "
-           "tests that reach a task decide; above it those that fail most wrong answers.", "build",
-           default=TEST_BUDGET_S, help_group=_TESTS),
-    Option("all_tests", bool, "Refuse a project with a test that fails. Default: such tests are excluded and listed.",
-           "build", flags=("--all-tests",), default=False, help_group=_TESTS),
+    _project("language", StringList, "Language to mine; may be repeated. Default: all.", flags=("--language", "-l")),
+    _project("exclude", StringList, "Pattern of paths that are not mined; may be repeated.", metavar="PATTERN"),
+    _project("setup", str, "Command that installs dependencies, run once with access to package indexes. auto: from "
+             "the project's files (Python, JavaScript, TypeScript, Java, Go)."),
+    _project("index", StringList, "Package index for --setup: a variable (PIP_INDEX_URL, npm_config_registry, …) or a "
+             "host; may be repeated.", metavar="[NAME=]ADDRESS"),
+    _tests("tests", Path, "Folder of further tests, which is laid next to the project's own.", metavar="FOLDER"),
+    _tests("test_command", str, "Command that runs the tests. Default: from caretbench.toml or the project's files."),
+    _tests("junit", StringList, "JUnit reports that the test command writes; may be repeated.", metavar="GLOB"),
+    _tests("expect_output", str, "File of the project with the expected output, and its comparison: exact, whitespace, "
+           "last_line or numeric.", metavar="FILE[:HOW]"),
+    _tests("directory", str, "Working folder of the test command, in the project.", default="."),
+    _tests("env", StringList, "Environment variable of the test command; may be repeated.", metavar="NAME=VALUE"),
+    _tests("bundle", str, "Bundle of packages that the tests need (`caretbench deps`)."),
+    _tests("exclude_test", StringList, "Test that does not run, by its name in the messages; may be repeated.",
+           metavar="NAME"),
+    _tests("test_budget", float, "CPU seconds of the tests of one task, beyond the start of the runner. Up to it all "
+           "tests that reach a task decide; above it those that fail most wrong answers.", default=TEST_BUDGET_S),
+    _tests("all_tests", bool, "Refuse a project with a test that fails. Default: such tests are excluded and listed.",
+           flags=("--all-tests",), default=False),
 )  # fmt: skip
 _AFTER: Final = (
-    Option("per_file", int, "Maximum number of candidates of one file. Default: no limit.", "build", minimum=1,
-           help_group=TASKS_GROUP),
-    Option("seed", int, "Random seed of the choice of candidates.", "build", default=0, help_group=TASKS_GROUP),
-    Option("unverified", bool, "Also keep tasks for which no failing wrong answer was found.", "build",
-           flags=("--unverified",), default=False, help_group=TASKS_GROUP),
-    Option("reviewed", Path, "Export of a review by people: tasks that they rejected are dropped.", "build",
-           metavar="PATH", help_group=TASKS_GROUP),
-    Option("kept", Path, "Folder of results of tests and set-ups, for builds of the same project after a change: what "
-           "depends on no changed file is not repeated.", "build", metavar="FOLDER", help_group="Execution"),
-    Option("candidates_only", bool, "Stop before validation: write candidates.jsonl, and no tasks.", "build",
-           flags=("--candidates-only",), default=False, help_group=TASKS_GROUP),
-    Option("agent_tries", int, "Maximum number of recipes of the role agent for each project.", "build", default=4,
-           minimum=1, help_group=_TESTS),
-    Option("agent_minutes", float, "Maximum time of the role agent for each project, in minutes.", "build",
-           default=30.0, help_group=_TESTS),
-    Option("jobs", int, "Maximum number of commands that run at the same time. Default: the number of processors.",
-           "build", flags=("--jobs", "-j"), minimum=1, help_group="Execution"),
+    _tasks("per_file", int, "Maximum number of candidates of one file. Default: no limit.", minimum=1),
+    _tasks("seed", int, "Random seed of the choice of candidates.", default=0),
+    _tasks("unverified", bool, "Also keep tasks for which no failing wrong answer was found.",
+           flags=("--unverified",), default=False),
+    _tasks("reviewed", Path, "Export of a review by people: tasks that they rejected are dropped.", metavar="PATH"),
+    _execution("kept", Path, "Folder of results of tests and set-ups, for builds of the same project after a change: "
+               "what depends on no changed file is not repeated.", metavar="FOLDER"),
+    _tasks("candidates_only", bool, "Stop before validation: write candidates.jsonl, and no tasks.",
+           flags=("--candidates-only",), default=False),
+    _tests("agent_tries", int, "Maximum number of recipes of the role agent for each project.", default=4, minimum=1),
+    _tests("agent_minutes", float, "Maximum time of the role agent for each project, in minutes.", default=30.0),
+    _execution("jobs", int, "Maximum number of commands that run at the same time. Default: the number of processors.",
+               flags=("--jobs", "-j"), minimum=1),
 )  # fmt: skip
 
 
@@ -352,9 +345,9 @@ def _check(options: Mapping[str, Any]) -> CheckSettings | None:
     output = None
     if expected is not None:
         file, colon, how = expected.rpartition(":")
-        known = get_args(Comparison)
-        if colon and how not in known:
-            raise UsageError(f"--expect-output {expected!r}: expected FILE[:HOW], with HOW one of {', '.join(known)}")
+        ways = get_args(Comparison)
+        if colon and how not in ways:
+            raise UsageError(f"--expect-output {expected!r}: expected FILE[:HOW], with HOW one of {', '.join(ways)}")
         output = OutputSettings.model_validate({"file": file, "comparison": how} if colon else {"file": expected})
     return CheckSettings(
         command=command,

@@ -47,21 +47,18 @@ class BuildClock(Progress):
         max_s: Maximum time in seconds.
         source: Name of the source, in front of each step; empty if there is only one.
         cpu_s: CPU seconds of the source's commands, set by the builder.
+        started: Time at which it began, in seconds of the monotonic clock.
     """
 
     progress: Progress
     max_s: float
     source: str = ""
     cpu_s: float = 0.0
-    now: Callable[[], float] = time.monotonic
-    _start: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._start = self.now()
+    started: float = field(default_factory=time.monotonic)
 
     def check(self) -> None:
         """Raise DataError if the time is over."""
-        if self.now() - self._start > self.max_s:
+        if time.monotonic() - self.started > self.max_s:
             raise DataError(f"takes longer than {self.max_s / 60:g} min (--source-minutes)")
 
     def __call__(self, step: str, added: int, total: int | None, detail: str = "") -> None:
@@ -74,12 +71,12 @@ class BuildClock(Progress):
         self.progress.note(line)
 
 
-class SourceBuilds(NamedTuple):
-    """The end of each source, and its wall and CPU seconds in this run."""
+class BuiltSource(NamedTuple):
+    """The end of a source, and its wall and CPU seconds in this run."""
 
-    outcomes: tuple[SourceOutcome, ...]
-    wall_s: tuple[float, ...]
-    cpu_s: tuple[float, ...]
+    outcome: SourceOutcome
+    wall_s: float
+    cpu_s: float
 
 
 BuildOne = Callable[[ProjectFolder, Path, BuildClock], int]
@@ -94,7 +91,7 @@ def build_sources(
     progress: Progress,
     *,
     max_s: float,
-) -> SourceBuilds:
+) -> list[BuiltSource]:
     """Build each source into its folder below ``output``, and write ``sources.jsonl``.
 
     Args:
@@ -109,18 +106,17 @@ def build_sources(
         MachineError: this machine lacks something, which no other source changes.
     """
     progress("sources", 0, len(specs))
-    outcomes, seconds, cpu_seconds = [], [], []
+    built: list[BuiltSource] = []
     for name, spec in specs.items():
         clock = BuildClock(progress, max_s, spec.shown)
         started = time.monotonic()
-        outcomes.append(_build(name, spec, output / name, folders, build_one, clock))
-        seconds.append(time.monotonic() - started)
-        cpu_seconds.append(clock.cpu_s)
+        outcome = _build(name, spec, output / name, folders, build_one, clock)
+        built.append(BuiltSource(outcome, time.monotonic() - started, clock.cpu_s))
         progress("sources", 1, None)
-        if outcomes[-1].reason:
-            progress.note(f"{outcomes[-1].source}: {outcomes[-1].reason}")
-    write_rows(output / SOURCES_FILE, outcomes)
-    return SourceBuilds(tuple(outcomes), tuple(seconds), tuple(cpu_seconds))
+        if outcome.reason:
+            progress.note(f"{outcome.source}: {outcome.reason}")
+    write_rows(output / SOURCES_FILE, (source.outcome for source in built))
+    return built
 
 
 def _build(
@@ -144,34 +140,30 @@ def _build(
     return outcome.model_copy(update={"problems": problems, "reason": "" if problems else "no valid task"})
 
 
-def sources_result(suite: str, built: SourceBuilds, output: Path) -> BuildResult:
+def sources_result(suite: str, built: Sequence[BuiltSource], output: Path) -> BuildResult:
     """Return the printed result of a build of several sources; not usable if there is no problem."""
-    total = sum(one.problems for one in built.outcomes)
-    good = sum(bool(one.problems) for one in built.outcomes)
+    total = sum(outcome.problems for outcome, _, _ in built)
+    good = sum(bool(outcome.problems) for outcome, _, _ in built)
+    rows = [
+        [outcome.source, str(outcome.problems), f"{wall_s / 60:.1f}", f"{cpu_s / 60:.1f}", outcome.reason]
+        for outcome, wall_s, cpu_s in built
+    ]
     return BuildResult(
         lines=(
-            *_table(built),
-            f"\n{output}: {counted(total, 'task')} of {good} of {len(built.outcomes)} sources; "
+            *align_columns(rows, ("source", "tasks", "minutes", "CPU minutes", "reason")),
+            f"\n{output}: {counted(total, 'task')} of {good} of {len(built)} sources; "
             f"caretbench run {suite} --data {shlex.quote(str(output))} -m …",
         ),
         numbers={
             "tasks": total,
             "sources": [
-                one.model_dump(mode="json", exclude={"schema_version"})
+                outcome.model_dump(mode="json", exclude={"schema_version"})
                 | {"wall_s": round(wall_s, 1), "cpu_s": round(cpu_s, 1)}
-                for one, wall_s, cpu_s in zip(*built, strict=True)
+                for outcome, wall_s, cpu_s in built
             ],
         },
         usable=bool(total),
     )
-
-
-def _table(built: SourceBuilds) -> Iterator[str]:
-    rows = [
-        [one.source, str(one.problems), f"{wall_s / 60:.1f}", f"{cpu_s / 60:.1f}", one.reason]
-        for one, wall_s, cpu_s in zip(*built, strict=True)
-    ]
-    yield from align_columns(rows, ("source", "tasks", "minutes", "CPU minutes", "reason"))
 
 
 def build_projects(job: BuildJob, options: ProjectOptions) -> BuildResult:
@@ -230,11 +222,11 @@ def _build_project(
         builder.repair = SetupAgent(models, tries=tries, max_s=max_s, note=clock.note)
     if TESTER_ROLE in models.roles:
         tries, max_s = values["tester_tries"], 60.0 * values["tester_minutes"]
-        builder.tester = ProjectTester(models, tries, max_s, clock.note, clock)
+        builder.tester = ProjectTester(models, tries, max_s, clock)
     try:
-        with project_with_tests(root, values["tests"]) as place, _named_in_errors(place, project):
+        with project_with_tests(root, values["tests"]) as folder, _named_in_errors(folder, project):
             builder.added_tests = values["tests"].resolve().name if values["tests"] is not None else ""
-            return builder.build(place, TaskFolder(output), options)
+            return builder.build(folder, TaskFolder(output), options)
     finally:
         # Also for a source that failed: its commands took the time all the same.
         clock.cpu_s = engine.cpu_s
@@ -242,13 +234,13 @@ def _build_project(
 
 
 @contextmanager
-def _named_in_errors(place: Path, project: ProjectFolder) -> Iterator[None]:
+def _named_in_errors(folder: Path, project: ProjectFolder) -> Iterator[None]:
     """Name the project as the user does in errors, not the folder in the cache or the copy that is built."""
     shown = project.path if project.kind == "folder" else f"{project.origin} {project.revision}".strip()
     try:
         yield
     except DataError as error:
-        error.args = (str(error).replace(str(place), shown),)
+        error.args = (str(error).replace(str(folder), shown),)
         raise
 
 
@@ -261,6 +253,6 @@ def _unstated_settings(project: ProjectFolder) -> Mapping[str, str]:
 
 
 def _indexes(values: Sequence[str] | None, project: Path) -> IndexPolicy:
-    hosts = [one for one in values or () if one.startswith(("https://", "http://"))]
-    named = [one for one in values or () if one not in hosts]
+    hosts = [value for value in values or () if value.startswith(("https://", "http://"))]
+    named = [value for value in values or () if value not in hosts]
     return configured_index_policy(named_values("--index [NAME=]ADDRESS", named), tuple(hosts), project=project)

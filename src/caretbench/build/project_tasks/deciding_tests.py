@@ -66,7 +66,7 @@ class _SuiteTimes(NamedTuple):
         So mining twice gives the same choice, though times differ a little.
         """
         seconds = (max(self.test_cpu_s.get(name, 0.0), _MIN_TEST_S) for name in tests)
-        return math.fsum(2.0 ** round(math.log2(one)) for one in seconds)
+        return math.fsum(2.0 ** round(math.log2(cpu_s)) for cpu_s in seconds)
 
     def bounded(self, request: WorkspaceRequest, tests: Collection[str]) -> WorkspaceRequest:
         """Return the request with limits by the time of these tests: ten times that by the clock.
@@ -194,10 +194,10 @@ def _times(drawn: DrawnTasks) -> _SuiteTimes:
         return _SuiteTimes(drawn.suite.cpu_s, drawn.suite.wall_s)
     request = check_request(get_tests_check(first), file_splice(first).snapshot, identity="times of tests")
     [result] = drawn.engine.submit([all_failures_request(request)])
-    outcomes = outcomes_by_test(result) if result.status is Status.PASSED else {}
-    known = outcomes if drawn.reach.all_tests else {}
-    cpu_s = {name: one.cpu_s for name, one in known.items()}
-    return _SuiteTimes(result.cpu_s, result.wall_s, cpu_s, {name: one.seconds for name, one in known.items()})
+    are_known = result.status is Status.PASSED and drawn.reach.all_tests
+    tests = outcomes_by_test(result) if are_known else {}
+    cpu_s = {name: test.cpu_s for name, test in tests.items()}
+    return _SuiteTimes(result.cpu_s, result.wall_s, cpu_s, {name: test.seconds for name, test in tests.items()})
 
 
 def _trial(
@@ -220,8 +220,8 @@ def _trial(
     named = reaching if reaching != drawn.reach.all_tests else ()
     check = get_tests_check(problem).model_copy(update={"tests": named, "minimum_tests": 0})
     tried = problem.model_copy(update={"checks": (check,)})
-    for kind, place, text in _wrong_answers(drawn, problem, block, times.cost(reaching) if above_budget else None):
-        request = workspace_request(with_span(tried, place), text, store=drawn.store)
+    for kind, replaced, text in _wrong_answers(drawn, problem, block, times.cost(reaching) if above_budget else None):
+        request = workspace_request(with_span(tried, replaced), text, store=drawn.store)
         key = f"{kind} {sha256_text(splice.path, repr(named), repr(request.patch[splice.path]))[:32]}"
         trial.answers[key] = kind
         request = request.model_copy(update={"id": key, "expected": None, "reference_cpu_s": check.reference_s})
@@ -242,12 +242,12 @@ def _wrong_answers(
     splice = file_splice(problem)
     answer_span = (splice.start, splice.end)
     if block is not None or cost_s is not None:
-        yield from (("mask", *one) for one in mask_texts(drawn.store, problem, block or answer_span))
+        yield from (("mask", *mask) for mask in mask_texts(drawn.store, problem, block or answer_span))
     in_program = in_file(problem, original_file(splice.snapshot, splice.path, drawn.store))
-    yield from (("removed", answer_span, one.text) for one in removed_constructs(in_program))
+    yield from (("removed", answer_span, mutant.text) for mutant in removed_constructs(in_program))
     if cost_s is not None:
         most = max(_MIN_MUTANTS, min(_MUTANTS, int(_MUTANTS_CPU_S / cost_s)))
-        yield from (("mutant", answer_span, one.text) for one in islice(changed_references(in_program), most))
+        yield from (("mutant", answer_span, mutant.text) for mutant in islice(changed_references(in_program), most))
 
 
 def _run(
@@ -276,8 +276,8 @@ def mask_texts(store: SnapshotStore, problem: Problem, span: tuple[int, int]) ->
     content = original_file(splice.snapshot, splice.path, store)
     throw = problem.label("block") in _THROW_MASK_BLOCKS
     spliced = (splice.start, splice.end)
-    places = [spliced, span] if spliced[0] < spliced[1] and spliced != span else [span]
-    for masked in places:
+    spans = [spliced, span] if spliced[0] < spliced[1] and spliced != span else [span]
+    for masked in spans:
         block_masks = masks(problem, content, masked, throw=throw and masked == span)
         if block_masks:
             yield from ((masked, mask.text) for mask in block_masks)
@@ -292,7 +292,7 @@ def failing_tests(result: WorkspaceResult, tests: Sequence[str]) -> dict[str, fl
     outcome nothing could be collected.
     """
     outcomes = outcomes_by_test(result)
-    failed = {name: one.seconds for name, one in outcomes.items() if one.outcome in ("failed", "error")}
+    failed = {name: test.seconds for name, test in outcomes.items() if test.outcome in ("failed", "error")}
     failing = {name: failed.get(name, 0.0) for name in tests if name in failed or name.partition("::")[0] in failed}
     missing = [name for name in tests if name not in failing and name not in outcomes]
     if outcomes or result.status.hits_limit:

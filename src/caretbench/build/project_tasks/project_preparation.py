@@ -7,7 +7,7 @@ import math
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +20,7 @@ from caretbench.build.projects.agent.recipe_trial import result_log, run_recipe
 from caretbench.build.projects.build_steps import BuildSteps, StoringEngine
 from caretbench.build.projects.kept_results import kept_setup
 from caretbench.build.projects.reach.measurement import measure_reach
-from caretbench.build.projects.reference_runs import NO_RUNS, ReferenceRuns, run_checks
+from caretbench.build.projects.reference_runs import ReferenceRuns, no_runs, run_checks
 from caretbench.build.projects.setup.command_detection import NamedCheck, detect_command, project_checks
 from caretbench.build.projects.setup.project_setup import (
     AUTO,
@@ -105,8 +105,8 @@ def project_with_tests(root: Path, tests: Path | None) -> Iterator[Path]:
     if (root / name).exists():
         raise DataError(f"--tests {tests}: the project has {name}/ already; give the folder another name")
     # A copy: the project's own folder may be under version control, and is only read.
-    with temporary_folder("tests") as place:
-        copy = place / root.resolve().name
+    with temporary_folder("tests") as folder:
+        copy = folder / root.resolve().name
         shutil.copytree(root, copy, symlinks=True)
         shutil.copytree(tests, copy / name, symlinks=True)
         yield copy
@@ -136,7 +136,9 @@ class ProjectPreparation:
         languages: Languages of the build.
         options: Options of the build.
         settings: Settings of the project.
+        project: The project before any set-up.
         mined: Files of which tasks are made.
+        folder: Folder of the build, with its recipes.
         progress: Called with the name of a step, the number of newly finished items, and the total.
         repair: Finds a recipe for a project that cannot be prepared; None: its fault ends the build.
         added_tests: Folder of the user's tests in the project's root; a project without tests runs these alone.
@@ -151,7 +153,9 @@ class ProjectPreparation:
     languages: Collection[str]
     options: ProjectOptions
     settings: ProjectSettings
+    project: StoredProject
     mined: frozenset[str]
+    folder: Path
     progress: Progress
     repair: SetupRepair | None = None
     may_lack_tests: bool = False
@@ -172,55 +176,56 @@ class ProjectPreparation:
     def _store(self) -> SnapshotStore:
         return self.engine.workspace_runner.store
 
-    def prepared(self, project: StoredProject, store: RecipeStore) -> PreparedProject:
+    def prepared(self) -> PreparedProject:
         """Return the prepared project: by a stored recipe, by its own files and options, or by a repair.
 
         Raises:
             SetupError: it cannot be set up, has no tests, or they do not pass three times.
             DataError: a repair found no recipe.
         """
-        case = self._case(project, store)
-        known = store.working(case.key)
-        if known is not None:
+        case = self._case()
+        recipe = case.store.working(case.key)
+        if recipe is not None:
             # The recipe worked once; where the index or the machine has changed since, the usual way is tried.
             with contextlib.suppress(SetupError):
-                return self._by_recipe(project, known)
+                return self._by_recipe(recipe)
         try:
-            return self._by_files(project)
+            return self._by_files()
         except SetupError as fault:
             if self.repair is None:
                 raise
-            return self.repair.repair(case, fault, partial(self._by_recipe, project))
+            return self.repair.repair(case, fault, self._by_recipe)
 
-    def _case(self, project: StoredProject, store: RecipeStore) -> RepairCase:
+    def _case(self) -> RepairCase:
+        project = self.project.snapshot
         setup = self.options.setup or self.settings.setup
         stated = [check.model_dump_json() for check in self._stated]
         told = (setup, sorted(self.languages), stated, self.options.exclude_tests, self.options.all_tests)
         return RepairCase(
             name=self.settings.name or self.name.rstrip("/").rpartition("/")[2],
-            project=project.snapshot,
-            setup=resolve_setup(setup, project.snapshot, self.languages, self._stated) or "",
+            project=project,
+            setup=resolve_setup(setup, project, self.languages, self._stated) or "",
             test_command="; ".join(check.command for check in self._stated),
             options=repr(told),
-            store=store,
+            store=RecipeStore(self.folder),
         )
 
-    def _by_files(self, project: StoredProject) -> PreparedProject:
+    def _by_files(self) -> PreparedProject:
         """Return the project set up by the user's command, or by its files: the next way as long as one fails."""
         requested = self.options.setup or self.settings.setup
         if requested is None or requested.strip() != AUTO:
-            done = self._set_up(project, requested, creates_files=True) if requested else project
+            done = self._set_up(requested, creates_files=True) if requested else self.project
             return self._prepare_tests(done, requested or None, self.options.check, self.settings.checks)
         tried: list[SetupStep] = []
         errors: list[SetupError] = []
-        while (step := next_setup(tried, project.snapshot, self.languages, self._stated)) is not None:
+        while (step := next_setup(tried, self.project.snapshot, self.languages, self._stated)) is not None:
             if errors:
                 self.progress(f"setup again: {step.name}", 0, None)
             try:
                 # A command that was derived may find nothing to do.
-                done = self._set_up(project, step.command, creates_files=False) if step.command else project
+                done = self._set_up(step.command, creates_files=False) if step.command else self.project
                 prepared = self._prepare_tests(done, step.command, self.options.check, self.settings.checks)
-                return prepared._replace(setup_steps={one.name: one.fault or "used" for one in (*tried, step)})
+                return prepared._replace(setup_steps={way.name: way.fault or "used" for way in (*tried, step)})
             except SetupError as error:
                 errors.append(error)
                 tried.append(step._replace(fault=str(error)))
@@ -230,25 +235,23 @@ class ProjectPreparation:
         errors[0].args = (f"{errors[0]}{''.join(f'; also failed: {step.name}' for step in tried[1:])}",)
         raise errors[0]
 
-    def _set_up(self, project: StoredProject, command: str, *, creates_files: bool) -> StoredProject:
+    def _set_up(self, command: str, *, creates_files: bool) -> StoredProject:
         self.progress("setup", 0, 1, _shown_command(command))
-        inputs = (project.snapshot.id, command, self._bundle or "")
-
-        def run() -> Snapshot:
-            return run_setup(self.engine, project, command, self._bundle, creates_files=creates_files).snapshot
-
-        again = run if self.kept is None else partial(kept_setup, self.kept, self._store, project, command, run)
-        snapshot = self.steps.set_up(self._store, inputs, again)
+        project = self.project.snapshot
+        run = partial(run_setup, self.engine, project, command, self._bundle, creates_files=creates_files)
+        if self.kept is not None:
+            run = partial(kept_setup, self.kept, self._store, project, command, run)
+        snapshot = self.steps.set_up(self._store, (project.id, command, self._bundle or ""), run)
         self.progress("setup", 1, None)
-        return StoredProject(snapshot, project.files, project.excluded)
+        return replace(self.project, snapshot=snapshot)
 
-    def _by_recipe(self, project: StoredProject, recipe: Recipe) -> PreparedProject:
+    def _by_recipe(self, recipe: Recipe) -> PreparedProject:
         self.progress("recipes", 0, None)
-        inputs = (project.snapshot.id, "recipe", recipe.model_dump_json(), self._bundle or "")
-        snapshot = self.steps.set_up(
-            self._store, inputs, lambda: run_recipe(self.engine, project.snapshot, recipe, self._bundle)
-        )
-        done = StoredProject(snapshot, project.files, project.excluded)
+        project = self.project.snapshot
+        inputs = (project.id, "recipe", recipe.model_dump_json(), self._bundle or "")
+        run = partial(run_recipe, self.engine, project, recipe, self._bundle)
+        snapshot = self.steps.set_up(self._store, inputs, run)
+        done = replace(self.project, snapshot=snapshot)
         stated = [self._with_variables(check, recipe) for check in self._stated]
         if not stated:
             stated_check = CheckSettings(name="recipe", command=recipe.test_command) if recipe.test_command else None
@@ -284,10 +287,10 @@ class ProjectPreparation:
             checks = project_checks(snapshot, self.languages, from_user=from_user, settings=settings)
         except DataError as error:
             if self.added_tests and "python" in self.languages and not (from_user or settings):
-                own = CheckSettings(name="added tests", command=added_command(snapshot, self.added_tests))
-                return self._prepare_tests(project, command, own, ())
+                added = CheckSettings(name="added tests", command=added_command(snapshot, self.added_tests))
+                return self._prepare_tests(project, command, added, ())
             if self.may_lack_tests and not (from_user or settings):
-                return PreparedProject(project, command, NO_RUNS._replace(excluded_checks={"": str(error)}))
+                return PreparedProject(project, command, no_runs()._replace(excluded_checks={"": str(error)}))
             raise SetupError(hint({"": str(error)})) from None
         checks = tuple(entry.excluding(self.options.exclude_tests) for entry in checks)
         runs = self.reference_runs(snapshot.id, checks, project.test_files(self.languages))
@@ -304,8 +307,8 @@ class ProjectPreparation:
     ) -> ReferenceRuns:
         """Return the results of checks on the unchanged project."""
         title = "tests as they are"
-        commands = "; ".join(" ".join(one.check.command).removeprefix(f"/bin/sh -c {SEARCH_PATH}") for one in checks)
-        self.progress(title, 0, len(checks), _shown_command(commands))
+        lines = (" ".join(entry.check.command).removeprefix(f"/bin/sh -c {SEARCH_PATH}") for entry in checks)
+        self.progress(title, 0, len(checks), _shown_command("; ".join(lines)))
         runs = run_checks(
             self.tests_engine or StoringEngine(self.engine, self.steps),
             snapshot,

@@ -26,10 +26,10 @@ from caretbench.build.project_tasks.block_miner import (
     TaskOrigin,
 )
 from caretbench.build.project_tasks.deciding_tests import choose_tests
-from caretbench.build.project_tasks.project_preparation import ProjectPreparation, added_tests_fault
+from caretbench.build.project_tasks.project_preparation import PreparedProject, ProjectPreparation, added_tests_fault
 from caretbench.build.project_tasks.task_folder import BuildManifest, BuiltTasks, TaskFolder, folder_lock
 from caretbench.build.project_tasks.tester.project_tester import ProjectTester, ProjectWithTests, with_written_tests
-from caretbench.build.projects.agent.recipe import RecipeStore, SetupRepair
+from caretbench.build.projects.agent.recipe import SetupRepair
 from caretbench.build.projects.build_steps import BuildSteps, LaterRuns, MeteredEngine, StoringEngine
 from caretbench.build.projects.kept_results import ContentKeys
 from caretbench.build.projects.project_analysis import (
@@ -128,28 +128,33 @@ class TaskBuilder:
         project = store_project(root, self.store, settings.ignore, output=folder.path)
         with folder_lock(folder.path):
             self._steps = BuildSteps(folder.steps_path)
-            stored_options = self._manifest_options(options, settings, project.snapshot.id)
+            stored_options: dict[str, JsonValue] = {
+                **options.to_manifest(),
+                "settings": settings.model_dump(mode="json", exclude_defaults=True),
+                "project_snapshot": project.snapshot.id,
+                **({"tester": self.tester.to_manifest()} if self.tester is not None else {}),
+            }
             manifest = self._existing_manifest(folder, stored_options, options.seed)
             if manifest is None:
                 # After an error the tests must run again, as the user will change them; the set-up took minutes and
                 # stays.
                 with self._steps.keeping_setup():
-                    manifest = self._mine(root, project, settings, folder, options)
+                    manifest = self._mine(root, project, settings, folder, options, stored_options)
                 # After the manifest: a build that is killed before draws again, and from the same.
                 if self.kept is not None and self._before is not None:
                     self.kept.store(self._before.to_json(), "drawn")
             candidates = tuple(folder.candidates())
             metered = MeteredEngine(self._keeping_engine(self._content_key))
-            decided = self._decide(folder, candidates, metered, options) if self.validate else 0
+            decided, tasks, review_lines = 0, 0, tuple[str, ...]()
             if self.validate:
+                decided = self._decide(folder, candidates, metered, options)
                 folder.sort_validity(candidates)
-            verdicts = folder.validity()
-            tasks, review_lines = self._write_tasks(folder, options) if self.validate else (0, ())
-            if self.validate:
+                tasks, review_lines = self._write_tasks(folder, options)
                 self._steps.remove()
-            # A resumed build did not ask for all that it needs.
-            if self.kept is not None and self._content_keys and self.validate:
-                self.kept.drop_unused()
+                # A resumed build did not ask for all that it needs.
+                if self.kept is not None and self._content_keys:
+                    self.kept.drop_unused()
+            verdicts = folder.validity()
         return BuiltTasks(
             manifest, candidates, verdicts, tasks, metered.cpu_s, decided, options.verdict_label, review_lines,
             {} if self.kept is None else dict(self.kept.counts),
@@ -163,17 +168,6 @@ class TaskBuilder:
         """Return the key of an answer's tests, by the file that it is spliced into; None if that is not known."""
         keys = next((self._content_keys[path] for path in request.patch if path in self._content_keys), None)
         return None if keys is None else keys.key(request)
-
-    def _manifest_options(
-        self, options: ProjectOptions, settings: ProjectSettings, snapshot: str
-    ) -> dict[str, JsonValue]:
-        """Return everything that determines the tasks, as stored in the manifest."""
-        return {
-            **options.to_manifest(),
-            "settings": settings.model_dump(mode="json", exclude_defaults=True),
-            "project_snapshot": snapshot,
-            **({"tester": self.tester.to_manifest()} if self.tester is not None else {}),
-        }
 
     def _write_tasks(self, folder: TaskFolder, options: ProjectOptions) -> tuple[int, tuple[str, ...]]:
         """Write the tasks without those that people rejected; return their number, and lines of the report."""
@@ -194,9 +188,9 @@ class TaskBuilder:
         """Return the manifest in the folder, of a build with the same project and options; None for a new folder."""
         if not folder.manifest_path.exists():
             # Hidden files are locks and stored steps of this build, or of the system (`.DS_Store`).
-            others = [place for place in folder.path.iterdir() if not place.name.startswith(".")]
-            known = {folder.candidates_path, folder.validity_path, folder.problems_path, *folder.model_paths}
-            if {place for place in others if place not in known and place.name != "snapshots"}:
+            visible = {path for path in folder.path.iterdir() if not path.name.startswith(".")}
+            written = {folder.candidates_path, folder.validity_path, folder.problems_path, *folder.model_paths}
+            if visible - written - {folder.path / "snapshots"}:
                 raise DataError(f"{folder.path}: not empty, and no folder of tasks; give another with -o")
             return None
         manifest = folder.manifest()
@@ -211,22 +205,25 @@ class TaskBuilder:
         return manifest
 
     def _mine(
-        self, root: Path, project: StoredProject, settings: ProjectSettings, folder: TaskFolder, options: ProjectOptions
-    ) -> BuildManifest:
-        stored_options = self._manifest_options(options, settings, project.snapshot.id)
+        self, root: Path, project: StoredProject, settings: ProjectSettings, folder: TaskFolder,
+        options: ProjectOptions, stored_options: Mapping[str, JsonValue],
+    ) -> BuildManifest:  # fmt: skip
+        """Mine the candidates and write them; ``stored_options`` are those of the manifest."""
         languages = chosen_languages(project, options.languages)
         exclude = (*settings.exclude, *options.exclude)
         analysed = analyse_project(project, languages, exclude, max_lines=settings.most_lines)
         if not any(analysed.mined.values()):
-            raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{_first(analysed)}")
+            first = next((f": {path}: {why}" for path, why in analysed.skipped.items()), "")
+            raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{first}")
         _check_excluded(options.exclude_tests, project)
         mined_paths = frozenset(path for paths in analysed.mined.values() for path in paths)
         preparation = ProjectPreparation(
-            self.engine, self._steps, str(root), languages, options, settings, mined_paths, self.progress, self.repair,
-            may_lack_tests=self.tester is not None, added_tests=self.added_tests, kept=self.kept,
+            self.engine, self._steps, str(root), languages, options, settings, project, mined_paths, folder.path,
+            self.progress, self.repair, may_lack_tests=self.tester is not None, added_tests=self.added_tests,
+            kept=self.kept,
         )  # fmt: skip
         name = settings.name or root.resolve().name
-        tested, mined = self._first_pass(preparation, project, analysed, folder, name)
+        tested, mined = self._first_pass(preparation, analysed, name)
         project, command, runs, setup_steps = tested.prepared
         snapshot = project.snapshot
         dropped = {**runs.excluded_checks, **mined.dropped}
@@ -269,76 +266,58 @@ class TaskBuilder:
         return manifest
 
     def _first_pass(
-        self, preparation: ProjectPreparation, project: StoredProject, analysed: AnalysedProject, folder: TaskFolder,
-        name: str,
-    ) -> tuple[ProjectWithTests, _Mined]:  # fmt: skip
+        self, preparation: ProjectPreparation, analysed: AnalysedProject, name: str
+    ) -> tuple[ProjectWithTests, _Mined]:
         """Return the tested project and its candidates, mined after one run of the tests if the other two confirm it.
 
         These two run beside the recorded run and the wrong answers; where one differs, all is done after them.
         """
         # A model that writes tests or recipes costs money, and is asked once all runs are known.
         if self.tester is not None or self.repair is not None:
-            return self._pass(preparation, project, analysed, folder, name)
+            return self._pass(preparation, analysed, name)
         self._later = LaterRuns(StoringEngine(self.engine, self._steps))
-        early = self._pass(replace(preparation, tests_engine=self._later), project, analysed, folder, name)
+        early = self._pass(replace(preparation, tests_engine=self._later), analysed, name)
         self._later = None
-        silent = replace(preparation, progress=Progress())
-        runs = silent.prepared(project, RecipeStore(folder.path)).runs
+        runs = replace(preparation, progress=Progress()).prepared().runs
         if runs.confirms(early[0].prepared.runs):
             # By the keys of the first pass, whose limits are those of one run: what the later runs saw counts.
             self._known |= zip(early[0].prepared.runs.project_checks, runs.project_checks.values(), strict=True)
             return early
-        return self._pass(preparation, project, analysed, folder, name)
+        return self._pass(preparation, analysed, name)
 
     def _pass(
-        self, preparation: ProjectPreparation, project: StoredProject, analysed: AnalysedProject, folder: TaskFolder,
-        name: str,
-    ) -> tuple[ProjectWithTests, _Mined]:  # fmt: skip
-        options, settings = preparation.options, preparation.settings
-        blocks = self._find_blocks(options.miner(analysed.analysis), preparation.mined)
-        tested = self._prepare_tests(preparation, project, analysed, blocks.miner, folder)
-        self._known |= tested.prepared.runs.project_checks
-        return tested, self._mine_candidates(name, settings, analysed, blocks, tested, options.test_budget_s)
-
-    def _find_blocks(self, miner: BlockMiner, paths: frozenset[str]) -> _Found:
-        """Return a miner that has found the candidates."""
+        self, preparation: ProjectPreparation, analysed: AnalysedProject, name: str
+    ) -> tuple[ProjectWithTests, _Mined]:
+        """Return the tested project, with written tests if a model writes some, and its candidates."""
+        paths = preparation.mined
+        miner = preparation.options.miner(analysed.analysis)
         miner.before = self._before = None if self.kept is None else DrawnBefore(self.kept.get("drawn"))
         self.progress("files", 0, len(paths))
         rejected = miner.find(paths)
         self.progress("files", len(paths), len(paths))
-        return _Found(miner, rejected, paths)
-
-    def _prepare_tests(
-        self,
-        preparation: ProjectPreparation,
-        project: StoredProject,
-        analysed: AnalysedProject,
-        miner: BlockMiner,
-        folder: TaskFolder,
-    ) -> ProjectWithTests:
-        """Return the prepared project, with written tests if a model writes some."""
-        prepared = preparation.prepared(project, RecipeStore(folder.path))
-        if self.tester is None:
-            return ProjectWithTests(prepared)
-        blocks = miner.blocks(preparation.mined)
-        return with_written_tests(self.tester, preparation, prepared, analysed.analysis, blocks, folder)
+        tested = ProjectWithTests(preparation.prepared())
+        if self.tester is not None:
+            blocks = miner.blocks(paths)
+            tested = with_written_tests(self.tester, preparation, tested.prepared, analysed.analysis, blocks)
+        self._known |= tested.prepared.runs.project_checks
+        self._written_reach = tested.written_reach
+        return tested, self._mine_candidates(preparation, analysed, name, miner, rejected, tested.prepared)
 
     def _mine_candidates(
         self,
-        name: str,
-        settings: ProjectSettings,
+        preparation: ProjectPreparation,
         analysed: AnalysedProject,
-        mined: _Found,
-        tested: ProjectWithTests,
-        budget_s: float,
+        name: str,
+        miner: BlockMiner,
+        rejected: Counter[str],
+        prepared: PreparedProject,
     ) -> _Mined:
-        miner, rejected, paths = mined
-        project, _, runs, _ = tested.prepared
+        project, runs, budget_s = prepared.project, prepared.runs, preparation.options.test_budget_s
         problems: list[Problem] = []
         lines = dict.fromkeys(analysed.mined, 0)
         unknown: dict[str, str] = {}
         dropped: dict[str, str] = {}
-        waiting = set(paths)
+        waiting = set(preparation.mined)
         for entry in runs.checks:
             checked_paths = {path for path in waiting if entry.applies_to(path)}
             # The first check that names a file decides about it: a task has one check.
@@ -357,13 +336,13 @@ class TaskBuilder:
             for path, count in hit.items():
                 lines[by_path[path].language] += count
             by_file = {path: entry.check_for(path) for path in checked_paths}
-            origin = TaskOrigin(name, project.snapshot.id, settings.provenance(name), entry.check, by_file)
+            provenance = preparation.settings.provenance(name)
+            origin = TaskOrigin(name, project.snapshot.id, provenance, entry.check, by_file)
             drawn = miner.draw(checked_paths, origin, reach, entry.limit, sum(hit.values()))
             rejected.update(drawn.rejected)
             if self.kept is not None:
                 self._content_keys |= dict.fromkeys(checked_paths, ContentKeys(project.snapshot, reach))
             any_order = entry.name not in runs.order_dependent
-            self._written_reach = tested.written_reach
             chosen = self._with_tests(miner, drawn.problems, entry, reach, any_order=any_order, budget_s=budget_s)
             rejected.update(chosen.rejected)
             self._known |= chosen.project_checks
@@ -380,12 +359,12 @@ class TaskBuilder:
         if fault:
             raise DataError(fault)
 
-    def _reached(self, entry: NamedCheck, project: StoredProject, own: set[str]) -> StatementReach:
+    def _reached(self, entry: NamedCheck, project: StoredProject, paths: set[str]) -> StatementReach:
         self.progress("reach", 0, None)
-        request = check_request(entry.check_for(*own), project.snapshot.id)
+        request = check_request(entry.check_for(*paths), project.snapshot.id)
         tests = project.test_files(_SCRIPTS)
-        reach = measure_reach(self._storing_engine, request, own, store=self.store, test_files=tests)
-        self.progress("reach", len(own), None)
+        reach = measure_reach(self._storing_engine, request, paths, store=self.store, test_files=tests)
+        self.progress("reach", len(paths), None)
         return reach
 
     def _with_tests(
@@ -414,7 +393,7 @@ class TaskBuilder:
         def progress(done: int) -> None:
             self.progress("tests of tasks", done, self._drawn)
 
-        keys = next((self._content_keys.get(file_splice(one).path) for one in problems), None)
+        keys = next((self._content_keys.get(file_splice(problem).path) for problem in problems), None)
         engine = self._storing_engine if keys is None else self._keeping_engine(keys.key)
         drawn = DrawnTasks(
             engine, self.store, problems, reach, any_order, budget_s, progress, self._written_reach, check
@@ -436,8 +415,8 @@ class TaskBuilder:
             mutates_values=options.mutates_values,
         )
         with RowAppender(folder.validity_path) as appender:
-            known = {name for name, row in folder.validity().items() if row.gate == GATE_VERSION}
-            waiting = [problem for problem in candidates if problem.id not in known]
+            decided = {name for name, row in folder.validity().items() if row.gate == GATE_VERSION}
+            waiting = [problem for problem in candidates if problem.id not in decided]
             self._announce_cost(waiting)
             self.progress("candidates", len(candidates) - len(waiting), len(candidates))
             for verdict in gate.decide(waiting, all_problems=candidates):
@@ -447,18 +426,18 @@ class TaskBuilder:
 
     def _announce_cost(self, waiting: Sequence[Problem]) -> None:
         """Report what the gate will take, by the measured time of the tests that decide about each problem."""
-        keys = (check_key(get_tests_check(one), file_splice(one).snapshot) for one in waiting)
-        cpu_s = sum(_RUNS * known.cpu_s for key in keys if (known := self._known.get(key)) is not None)
+        keys = (check_key(get_tests_check(problem), file_splice(problem).snapshot) for problem in waiting)
+        cpu_s = sum(_RUNS * check.cpu_s for key in keys if (check := self._known.get(key)) is not None)
         if cpu_s:
             self.progress(f"CPU minutes of the gate, about, for {len(waiting)} candidates", math.ceil(cpu_s / 60), None)
 
     def _project(self, request: WorkspaceRequest) -> ProjectCheck | None:
         """Return the result of the project's own tests; selected tests, which passed among all, run once more."""
-        known = self._known.get(repr(request)) or self._steps.check(repr(request))
-        if known is None and has_selected_tests(request):
+        check = self._known.get(repr(request)) or self._steps.check(repr(request))
+        if check is None and has_selected_tests(request):
             # Once: they passed three times among all tests, and alone when they were chosen.
             return check_project(self._storing_engine, request, runs=1)
-        return known
+        return check
 
 
 def _check_excluded(names: Sequence[str], project: StoredProject) -> None:
@@ -470,17 +449,6 @@ def _check_excluded(names: Sequence[str], project: StoredProject) -> None:
             f"--exclude-test {unknown[0]!r}: no file of the project contains this name; give one as messages show it, "
             "tests/test_a.py::test_b (pytest) or tests.test_a.Class.test_b (unittest) for example"
         )
-
-
-def _first(analysed: AnalysedProject) -> str:
-    """Return the first skipped file with the reason, as the end of a message."""
-    return next((f": {path}: {why}" for path, why in analysed.skipped.items()), "")
-
-
-class _Found(NamedTuple):
-    miner: BlockMiner
-    rejected: Counter[str]
-    paths: frozenset[str]
 
 
 class _Mined(NamedTuple):

@@ -123,8 +123,8 @@ class TaskFolder:
 
     def sort_validity(self, candidates: Sequence[Problem]) -> None:
         """Write the verdicts in the order of the candidates; they are appended in the order of decision."""
-        known = self.validity()
-        write_rows(self.validity_path, (known[problem.id] for problem in candidates if problem.id in known))
+        rows = self.validity()
+        write_rows(self.validity_path, (rows[problem.id] for problem in candidates if problem.id in rows))
 
     def accepted(self, *, unverified: bool = False) -> Iterator[Problem]:
         """Yield the valid candidates, and optionally unverified ones."""
@@ -235,6 +235,11 @@ def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_o
 
 def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
     manifest = built.manifest
+    stored = manifest.model_dump(mode="json")
+    causes = (
+        "passed_over", "unknown_reach", "dropped_checks", "flaky_tests", "failing_tests", "omitted_files",
+        "order_dependent",
+    )  # fmt: skip
     reached = sum(manifest.reached_lines.values())
     return {
         "project": manifest.project,
@@ -243,17 +248,11 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
         "reasons": dict(built.reasons()),
         "strengths": dict(strength_counts(built.verdicts.values())),
         "tasks": built.task_count,
-        "lines": dict(manifest.lines),
-        "reached_lines": dict(manifest.reached_lines),
+        "lines": stored["lines"],
+        "reached_lines": stored["reached_lines"],
         "valid_per_1000_reached_lines": round(1000 * built.yield_task_count / reached, 1) if reached else None,
-        "not_candidates": dict(manifest.rejected),
-        "passed_over": dict(manifest.passed_over),
-        "unknown_reach": dict(manifest.unknown_reach),
-        "dropped_checks": dict(manifest.dropped_checks),
-        "flaky_tests": {name: list(tests) for name, tests in manifest.flaky_tests.items()},
-        "failing_tests": {name: dict(tests) for name, tests in manifest.failing_tests.items()},
-        "omitted_files": {name: list(files) for name, files in manifest.omitted_files.items()},
-        "order_dependent": dict(manifest.order_dependent),
+        "not_candidates": stored["rejected"],
+        **{name: stored[name] for name in causes},
         **_written_numbers(built),
         **({"steps": dict(built.kept_steps)} if built.kept_steps else {}),
         "wall_s": round(wall_s, 1),
@@ -275,7 +274,9 @@ def _written_numbers(built: BuiltTasks) -> dict[str, JsonValue]:
 
 def _notes(built: BuiltTasks) -> Iterator[str]:
     yield from built.review_lines
-    yield from _kept_note(built.kept_steps)
+    if kept := built.kept_steps.get("command kept", 0):
+        runs = kept + built.kept_steps.get("command", 0)
+        yield f"{kept} of {runs} test runs of wrong answers are kept from an earlier build"
     manifest = built.manifest
     for name, reason in manifest.dropped_checks.items():
         yield f"{name}: excluded: {reason}"
@@ -303,11 +304,6 @@ def _notes(built: BuiltTasks) -> Iterator[str]:
     yield from _of_files(manifest.unknown_reach, unknown)
 
 
-def _kept_note(steps: Mapping[str, int]) -> Iterator[str]:
-    if kept := steps.get("command kept", 0):
-        yield f"{kept} of {kept + steps.get('command', 0)} test runs of wrong answers are kept from an earlier build"
-
-
 def _of_files(reasons: Mapping[str, str], outcome: str) -> Iterator[str]:
     for path, reason in list(reasons.items())[:_SHOWN_FILES]:
         yield f"{path}: {outcome}: {reason}"
@@ -321,21 +317,17 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
     yield f"{manifest.project}: {sum(manifest.lines.values())} lines, {reached} of them reached by its tests"
     blocks = sorted(manifest.rejected.items(), key=lambda entry: -entry[1])
     yield "no candidates: " + (", ".join(f"{count} {reason}" for reason, count in blocks) or "none")
-    table = built.verdict_counts_by_label(built.verdict_label)
+    table = _verdict_table(built, built.verdict_label, built.verdict_label)
     if table:
-        rows = [
-            [mode, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
-            for mode, counts in sorted(table.items())
-        ]
         yield ""
-        yield from align_columns(rows, (built.verdict_label, *_VERDICTS, "candidates"))
+        yield from table
         yield from (f"  {reason} ({count})" for reason, count in built.reasons().most_common())
         strengths = strength_counts(built.verdicts.values()).most_common()
         counts = ", ".join(f"{count} {name}" for name, count in strengths)
         yield from [f"  valid by what the killed mutant changes: {counts}"] if counts else []
     if manifest.tester is not None:
         yield f"written tests: {manifest.tester.summary}"
-        yield from _by_author(built)
+        yield from _verdict_table(built, "tests_by", "tests by")
     if built.task_count:
         per = ""
         if reached:
@@ -354,12 +346,10 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
         yield f"\n{per}this run took {wall_s:.0f} s{gate}"
 
 
-def _by_author(built: BuiltTasks) -> Iterator[str]:
-    """Yield the table of verdicts by who wrote the tests that decide."""
-    table = built.verdict_counts_by_label("tests_by")
+def _verdict_table(built: BuiltTasks, label: str, title: str) -> list[str]:
+    """Return the table of verdicts by the values of a label; empty if no candidate has it."""
     rows = [
-        [author, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
-        for author, counts in sorted(table.items())
+        [value, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
+        for value, counts in sorted(built.verdict_counts_by_label(label).items())
     ]
-    if rows:
-        yield from align_columns(rows, ("tests by", *_VERDICTS, "candidates"))
+    return align_columns(rows, (title, *_VERDICTS, "candidates")) if rows else []

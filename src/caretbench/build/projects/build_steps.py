@@ -182,14 +182,14 @@ class StoringEngine:
             keys[request.id] = key = self._key(request)
             text = None if key is None else self._steps.get("command", key)
             try:
-                known = WorkspaceResult.model_validate_json(text) if text is not None else None
+                stored = WorkspaceResult.model_validate_json(text) if text is not None else None
             except ValidationError:
-                known = None
-            if known is None:
+                stored = None
+            if stored is None:
                 waiting[request.id] = request
             else:
                 self._steps.counts["command kept"] += 1
-                yield known.model_copy(update={"id": request.id, "cached": True})
+                yield stored.model_copy(update={"id": request.id, "cached": True})
         for result in self._engine.submit(waiting.values()):
             key = keys[result.id]
             self._steps.counts["command"] += 1

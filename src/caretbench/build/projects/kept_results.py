@@ -23,7 +23,6 @@ from caretbench.execution.workspaces.warm.warm_python import PACKAGES_FOLDER
 from caretbench.execution.workspaces.workspace_request import WORKSPACE_LIMITS, WorkspaceRequest
 from caretbench.file_locks import temporary_folder
 from caretbench.files import sha256_text
-from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import SELECTED_TESTS
 from caretbench.syntax import language_of
 
@@ -97,17 +96,16 @@ def is_for_people(path: str) -> bool:
 
 
 def kept_setup(
-    kept: BuildSteps, store: SnapshotStore, project: StoredProject, command: str, run: Callable[[], Snapshot]
+    kept: BuildSteps, store: SnapshotStore, project: Snapshot, command: str, run: Callable[[], Snapshot]
 ) -> Snapshot:
     """Return the snapshot of a project after its set-up, with the packages of an earlier one that read the same files.
 
     Sources and tests may differ. A set-up that builds the project itself, or writes outside of the folders of packages,
     runs anew.
     """
-    entries = project.snapshot.entries
     read = (
         f"{path}\0{entry.model_dump_json()}"
-        for path, entry in sorted(entries.items())
+        for path, entry in sorted(project.entries.items())
         if PurePosixPath(path).name in _SETUP_FILES or not (language_of(path) or is_for_people(path))
     )
     key = ("packages", command, sha256_text(*read))
@@ -121,10 +119,10 @@ def kept_setup(
             pass
         else:
             kept.counts["setup kept"] += 1
-            return _with_packages(project.snapshot, earlier, store)
+            return _with_packages(project, earlier, store)
     finished = run()
     kept.counts["setup"] += 1
-    added = finished.entries.keys() - entries.keys()
+    added = finished.entries.keys() - project.entries.keys()
     if _INSTALLS_ITSELF not in command and all(f"{path}/".startswith(_DEPENDENCIES) for path in added):
         shared.store(finished.id, "setup", *key)
     return finished
@@ -132,8 +130,8 @@ def kept_setup(
 
 def _with_packages(snapshot: Snapshot, earlier: Snapshot, store: SnapshotStore) -> Snapshot:
     """Return a snapshot with the installed packages of an earlier one."""
-    with temporary_folder("packages") as place:
-        root = place / "project"
+    with temporary_folder("packages") as folder:
+        root = folder / "project"
         shutil.copytree(snapshot.tree, root, symlinks=True)
         for name in _DEPENDENCIES:
             if (earlier.tree / name).is_dir() and not (root / name).exists():

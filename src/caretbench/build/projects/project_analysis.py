@@ -35,13 +35,13 @@ def chosen_languages(project: StoredProject, chosen: Collection[str]) -> tuple[s
     Raises:
         DataError: a language cannot be mined, or the project has none.
     """
-    known = project_tables()
+    tables = project_tables()
     names = tuple(dict.fromkeys(get_language(name).name for name in chosen)) or project_languages(project)
     for name in names:
-        if name not in known:
-            raise DataError(f"{name} is not mined; known: {', '.join(known)}")
+        if name not in tables:
+            raise DataError(f"{name} is not mined; known: {', '.join(tables)}")
     if not names:
-        raise DataError(f"no file in the project of a language that is mined ({', '.join(known)})")
+        raise DataError(f"no file in the project of a language that is mined ({', '.join(tables)})")
     return names
 
 

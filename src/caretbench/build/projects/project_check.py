@@ -150,11 +150,11 @@ def _may_be_excluded(fault: str, request: WorkspaceRequest) -> bool:
 def _failed_and_passed(result: WorkspaceResult) -> tuple[dict[str, str], int]:
     """Return the first error of each failing test, by name, and the number of tests that pass."""
     outcomes = outcomes_by_test(result)
-    bad = [one for one in outcomes.values() if one.outcome in ("failed", "error")]
-    failed = {one.name: first_error(one.message) for one in bad}
+    bad = [test for test in outcomes.values() if test.outcome in ("failed", "error")]
+    failed = {test.name: first_error(test.message) for test in bad}
     # Some runners name only failing tests, and count them among all; Java files that do not compile are none.
     counted = max(0, passed_test_count(result) - sum(not name.endswith(".java") for name in failed))
-    return failed, sum(one.outcome == "passed" for one in outcomes.values()) or counted
+    return failed, sum(test.outcome == "passed" for test in outcomes.values()) or counted
 
 
 def _prepared(engine: WorkspaceEngine, check: ProjectCheck, prepare: tuple[str, ...], runs: int) -> ProjectCheck:
@@ -226,7 +226,7 @@ def _check_of_runs(
     passed_alone: tuple[str, ...] = ()
     if 0 < len(failed) < len(results):
         first = results
-        results = [result for one in repetitions for result in engine.submit([one])]
+        results = [result for repetition in repetitions for result in engine.submit([repetition])]
         if _not_passed(results):
             failed, results = _not_passed([*first, *results]), [*first, *results]
         else:
@@ -257,7 +257,7 @@ def passing_check(request: WorkspaceRequest, *passed: WorkspaceResult) -> Projec
     limits = limits.model_copy(update=waiting)  # an answer that waits for ever uses no CPU time
     changes = {"limits": limits, "minimum_tests": max(request.minimum_tests, tests)}
     slow = slow_tests(passed[0]) if wall_s >= _LONG_RUN_S else ()
-    accesses = next((one.accesses for one in passed if one.accesses is not None), None)
+    accesses = next((result.accesses for result in passed if result.accesses is not None), None)
     return ProjectCheck(
         request.model_copy(update=changes), test_count=tests, cpu_s=cpu_s, wall_s=wall_s, slow_tests=slow,
         accesses=accesses,

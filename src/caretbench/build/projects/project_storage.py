@@ -52,8 +52,8 @@ def _unfit(root: Path, patterns: tuple[str, ...], output: Path | None) -> Iterat
         above = Path(folder).relative_to(root).as_posix()
         prefix = "" if above == "." else f"{above}/"
         folders[:] = [name for name in folders if not matches_pattern(prefix + name, name, patterns)]
-        places = ((name, Path(folder) / name) for name in folders)
-        outputs = {name for name, place in places if os.path.realpath(place) == written or _is_output(place)}
+        paths = ((name, Path(folder) / name) for name in folders)
+        outputs = {name for name, path in paths if os.path.realpath(path) == written or _is_output(path)}
         yield from ((prefix + name, "tasks or a run of CaretBench") for name in sorted(outputs))
         folders[:] = [name for name in folders if name not in outputs]
         for name in (*folders, *files):
@@ -62,17 +62,17 @@ def _unfit(root: Path, patterns: tuple[str, ...], output: Path | None) -> Iterat
                 yield prefix + name, reason
 
 
-def _fault(place: Path, root: str) -> str | None:
+def _fault(path: Path, root: str) -> str | None:
     """Return the reason why no snapshot of a project can contain a path; None if one can."""
-    mode = place.lstat().st_mode
+    mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
-        target = os.path.realpath(place)
-        if place.readlink().is_absolute() or not (target == root or target.startswith(root + "/")):
+        target = os.path.realpath(path)
+        if path.readlink().is_absolute() or not (target == root or target.startswith(root + "/")):
             return "a link that leads out of the project"
         return None
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         return "neither file, link nor folder"
-    return None if _is_utf8(place.name) else "its name is not UTF-8"
+    return None if _is_utf8(path.name) else "its name is not UTF-8"
 
 
 def _is_output(folder: Path) -> bool:
@@ -81,8 +81,8 @@ def _is_output(folder: Path) -> bool:
         return False
     if _has_tasks_or_run(folder):
         return True
-    inner = _listed(folder)
-    return bool(inner) and all(one.is_dir() and not one.is_symlink() and _has_tasks_or_run(one) for one in inner)
+    paths = _listed(folder)
+    return bool(paths) and all(path.is_dir() and not path.is_symlink() and _has_tasks_or_run(path) for path in paths)
 
 
 def _listed(folder: Path) -> list[Path]:
@@ -97,7 +97,7 @@ def _has_tasks_or_run(folder: Path) -> bool:
     """Return whether a folder contains files of these names, and a manifest with a schema version."""
     if (folder / STEPS_FILE).is_file():
         return True
-    if not any((folder / one).is_file() for one in _OUTPUT_FILES):
+    if not any((folder / name).is_file() for name in _OUTPUT_FILES):
         return False
     try:
         return b'"schema_version"' in (folder / "manifest.json").read_bytes()

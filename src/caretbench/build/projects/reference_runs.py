@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.build.projects.project_check import ProjectCheck, check_project, passed_test_count, passing_check
@@ -46,7 +45,7 @@ class ReferenceRuns(NamedTuple):
     """Failing tests by check, if its tests fail in another order."""
     project_checks: dict[str, ProjectCheck]
     """Results by :func:`~caretbench.projects.answer_requests.check_key`, for the gate."""
-    omitted_files: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    omitted_files: dict[str, tuple[str, ...]]
     """Test files by check that do not run, because all together exceed the limit of a command."""
 
     def confirms(self, fewer: ReferenceRuns) -> bool:
@@ -57,8 +56,9 @@ class ReferenceRuns(NamedTuple):
         return mine == others and len(self.project_checks) == len(fewer.project_checks)
 
 
-NO_RUNS: Final = ReferenceRuns((), {}, {}, {}, {}, {})
-"""Results of a project without checks."""
+def no_runs() -> ReferenceRuns:
+    """Return the results of a project without checks."""
+    return ReferenceRuns((), {}, {}, {}, {}, {}, {})
 
 
 def run_checks(
@@ -77,26 +77,22 @@ def run_checks(
     Raises:
         DataError: the snapshot is missing or damaged.
     """
+    runs = no_runs()
     kept: list[NamedCheck] = []
-    dropped: dict[str, str] = {}
-    flaky: dict[str, tuple[str, ...]] = {}
-    failing: dict[str, Mapping[str, str]] = {}
-    order: dict[str, str] = {}
-    projects: dict[str, ProjectCheck] = {}
-    omitted: dict[str, tuple[str, ...]] = {}
     for entry in checks:
         result = check_project(engine, check_request(entry.check, snapshot), exclude_failing=exclude_failing)
         fewer = _within_budget(engine, entry.check, snapshot, test_files) if result.fault.startswith(_HANG) else None
         if fewer is not None:
-            entry = entry._replace(check=fewer.check)
-            omitted[entry.name] = fewer.omitted
+            check, runs.omitted_files[entry.name] = fewer
+            entry = entry._replace(check=check)
             result = check_project(engine, check_request(entry.check, snapshot), exclude_failing=exclude_failing)
         if result.failing_tests:
-            failing[entry.name] = result.failing_tests
+            runs.failing_tests[entry.name] = result.failing_tests
         if result.flaky_tests:
-            flaky[entry.name] = result.flaky_tests
+            runs.flaky_tests[entry.name] = result.flaky_tests
         if result.fault:
-            dropped[entry.name] = f"{entry.with_hint(result.fault)}; the command: `{command_line(entry.check.command)}`"
+            fault, command = entry.with_hint(result.fault), command_line(entry.check.command)
+            runs.excluded_checks[entry.name] = f"{fault}; the command: `{command}`"
         else:
             changes = {
                 "excluded_tests": (*entry.check.excluded_tests, *result.excluded_tests),
@@ -106,25 +102,21 @@ def run_checks(
             }
             check = entry.check.model_copy(update=changes)
             kept.append(entry._replace(check=check))
-            projects[check_key(check, snapshot)] = result
+            runs.project_checks[check_key(check, snapshot)] = result
             failure = _in_another_order(engine, result.request)
             if failure:
-                order[entry.name] = failure
+                runs.order_dependent[entry.name] = failure
         progress(1)
-    return ReferenceRuns(tuple(kept), dropped, flaky, failing, order, projects, omitted)
-
-
-class _FewerFiles(NamedTuple):
-    check: TestsCheck
-    omitted: tuple[str, ...]
+    return runs._replace(checks=tuple(kept))
 
 
 def _within_budget(
     engine: WorkspaceEngine, check: TestsCheck, snapshot: str, files: Sequence[str]
-) -> _FewerFiles | None:
-    """Return the check with as many test files as the budget holds, taken one by one in a fixed order without bias.
+) -> tuple[TestsCheck, tuple[str, ...]] | None:
+    """Return the check with as many test files as the budget holds, and the other files.
 
-    None if its runner cannot be given files, or none of them passes alone.
+    They are taken one by one in a fixed order without bias. None if its runner cannot be given files, or none of them
+    passes alone.
     """
     kept: list[str] = []
     kept_s = tried_s = 0.0
@@ -143,7 +135,7 @@ def _within_budget(
         if kept_s > _FILLED * _BUDGET_S or tried_s > _SEARCH_S:
             break
     fewer = _with_only_files(check, kept, files) if kept else None
-    return _FewerFiles(fewer, tuple(sorted({*files} - {*kept}))) if fewer is not None else None
+    return (fewer, tuple(sorted({*files} - {*kept}))) if fewer is not None else None
 
 
 def _with_only_files(check: TestsCheck, kept: Sequence[str], files: Sequence[str]) -> TestsCheck | None:
@@ -201,8 +193,8 @@ def run_named_tests(
     fewest = min(1, check.minimum_tests)
     named = [check.model_copy(update={"tests": tests, "minimum_tests": fewest}) for _, tests in distinct]
     requests = [
-        check_request(one, snapshot, identity=f"tests {n}")
-        for n, (one, (snapshot, _)) in enumerate(zip(named, distinct, strict=True))
+        check_request(selected, snapshot, identity=f"tests {n}")
+        for n, (selected, (snapshot, _)) in enumerate(zip(named, distinct, strict=True))
     ]
     watched = (request.model_copy(update={"watched": True}) for request in requests)
     results = {result.id: result for result in engine.submit(watched)}

@@ -6,7 +6,6 @@ import contextlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
 from typing import Final, Literal
 
 from caretbench.execution.execution_types import FrozenModel
@@ -70,7 +69,7 @@ def unknown_tests(names: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]
     missing = dict.fromkeys(names)
     for text in texts:
         for name in tuple(missing):
-            if any(re.search(rf"(?<!\w){re.escape(one)}(?![A-Za-z0-9])", text) for one in _beginnings(name)):
+            if any(re.search(rf"(?<!\w){re.escape(start)}(?![A-Za-z0-9])", text) for start in _beginnings(name)):
                 del missing[name]
         if not missing:
             break
@@ -81,11 +80,12 @@ def _beginnings(name: str) -> Iterator[str]:
     plain = PARAMETERS.sub("", name).strip()
     last = re.split(r"::|[./](?=\S)", plain)[-1] or plain
     words = re.findall(r"\w+", last) or [last]
-    for word in [one for one in words if len(one) >= _MIN_WORD] or words:
+    long_words = [word for word in words if len(word) >= _MIN_WORD]
+    for word in long_words or words:
         yield word
         parts = word.split("_")
-        begun = ("_".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
-        yield from (one for one in begun if len(one) >= _MIN_BEGINNING)
+        starts = ("_".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
+        yield from (start for start in starts if len(start) >= _MIN_BEGINNING)
 
 
 def all_failures_request(request: WorkspaceRequest) -> WorkspaceRequest:
@@ -109,9 +109,9 @@ def failing_names(result: WorkspaceResult) -> tuple[str, ...]:
         return reported
     mocha = _MOCHA.search(result.stdout.text)
     if mocha is not None:
-        return tuple(dict.fromkeys(" ".join(one.split()) for one in _MOCHA_TEST.findall(mocha["list"])))
+        return tuple(dict.fromkeys(" ".join(title.split()) for title in _MOCHA_TEST.findall(mocha["list"])))
     ruby = _FAILED_RUBY.finditer(result.stdout.text)
-    printed = [one["minitest"] or f"{one['owner']}#{one['method']}" for one in ruby]
+    printed = [match["minitest"] or f"{match['owner']}#{match['method']}" for match in ruby]
     printed += _FAILED.findall(result.stdout.text) or _FAILED.findall(result.stderr.text)
     for output in (result.stderr.text, result.stdout.text):
         unittest_names = _FAILED_UNITTEST.findall(output)
@@ -146,8 +146,8 @@ def logged_tests(result: WorkspaceResult) -> tuple[TestOutcome, ...]:
         with contextlib.suppress(ValueError):
             rows.append(_LoggedTest.model_validate(replace_surrogates(json.loads(line))))
     return tuple(
-        TestOutcome(name=one.test, outcome=one.outcome, seconds=one.seconds, message=one.message, cpu_s=one.cpu_s)
-        for one in rows
+        TestOutcome(name=row.test, outcome=row.outcome, seconds=row.seconds, message=row.message, cpu_s=row.cpu_s)
+        for row in rows
     )
 
 
@@ -201,7 +201,9 @@ def with_line_tracing(request: WorkspaceRequest, paths: Sequence[str], log: str)
     lines = (f"{WORK}/{path}" for path in (log, *paths))
     patch = {_TRACED: "\0".join(lines).encode("utf-8", "surrogateescape"), log: b""}
     traced = with_tools(request, UNITTEST_PLUGIN, {"CARETBENCH_TRACE": f"{WORK}/{_TRACED}"}, patch)
-    return reduce(lambda one, module: with_tools(one, module, {}, {}), _TRACER, traced)
+    for module in _TRACER:
+        traced = with_tools(traced, module, {}, {})
+    return traced
 
 
 def with_reversed_order(request: WorkspaceRequest) -> WorkspaceRequest | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final, Literal, NamedTuple, TypeGuard
 
 from caretbench.extraction.code_fences import closed_fences
@@ -97,9 +98,9 @@ def answer_tests(answer: str, target: str, framework: Framework) -> list[Written
     if not tests:
         raise ValueError("it has no test: no function whose name begins with test")
     lines = text.split("\n")
-    alone = (WrittenTest(one.name, target, _alone(lines, one, tests, framework)) for one in tests[:MAX_TESTS])
+    alone = (WrittenTest(test.name, target, _alone(lines, test, tests, framework)) for test in tests[:MAX_TESTS])
     # Without the other tests a file may lose what it needs, such as the body of a class.
-    return [one for one in dict.fromkeys(alone) if python_module(one.source) is not None]
+    return [test for test in dict.fromkeys(alone) if python_module(test.source) is not None]
 
 
 def _fenced_code(answer: str) -> str:
@@ -128,8 +129,8 @@ def _tests(module: ast.Module) -> Iterator[_Test]:
         if _is_test(node):
             yield _Test(node.name, _lines(node), _lines(node), in_class=False)
         elif isinstance(node, ast.ClassDef):
-            methods = [one for one in node.body if _is_test(one)]
-            yield from (_Test(f"{node.name}.{one.name}", _lines(one), _lines(node), in_class=True) for one in methods)
+            tests = filter(_is_test, node.body)
+            yield from (_Test(f"{node.name}.{test.name}", _lines(test), _lines(node), in_class=True) for test in tests)
 
 
 def _is_test(node: ast.stmt) -> TypeGuard[ast.FunctionDef]:
@@ -139,14 +140,14 @@ def _is_test(node: ast.stmt) -> TypeGuard[ast.FunctionDef]:
 def _lines(node: ast.stmt) -> range:
     """Return the numbers of a statement's lines, from 0, decorators included."""
     decorators = getattr(node, "decorator_list", ())
-    first = min([node.lineno, *(one.lineno for one in decorators)])
+    first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
     return range(first - 1, node.end_lineno or first)
 
 
 def _alone(lines: list[str], test: _Test, tests: list[_Test], framework: Framework) -> str:
     """Return the file of one test: the answer without the other tests."""
     ranges = {other.lines if other.whole == test.whole else other.whole for other in tests if other != test}
-    removed = {line for one in ranges for line in one}
+    removed = set(chain.from_iterable(ranges))
     text = "\n".join(line for number, line in enumerate(lines) if number not in removed).strip("\n") + "\n"
     if framework == "pytest" or test.in_class:
         return text
@@ -182,10 +183,12 @@ def refusal(test: WrittenTest) -> str:
     if module is None:
         return "asserts_nothing: it does not parse"
     nodes = list(ast.walk(module))
-    names = set(_names(nodes))
-    if runner := [*_find_text(_RUNNER_TEXT, test), *sorted(names & _RUNNER_NAMES)]:
+    imported = set(_imported(nodes))
+    # Names alone: `shop.eval` is another function than `eval`.
+    names = {node.id for node in nodes if isinstance(node, ast.Name)} | imported
+    if runner := [*_RUNNER_TEXT.findall(test.source), *sorted(names & _RUNNER_NAMES)]:
         return f"touches_the_runner: it names {runner[0]}"
-    if source := [*_find_text(_SOURCE_TEXT, test), *sorted(set(_imported(nodes)) & _SOURCE_MODULES)]:
+    if source := [*_SOURCE_TEXT.findall(test.source), *sorted(imported & _SOURCE_MODULES)]:
         return f"reads_the_source: it names {source[0]}"
     return "" if any(map(_asserts, nodes)) else "asserts_nothing: it has no assertion"
 
@@ -197,24 +200,11 @@ def name_fault(name: str) -> str:
     return "unfit_name: it contains what looks like a key" if redacted_name(name) != name else ""
 
 
-def _find_text(texts: re.Pattern[str], test: WrittenTest) -> Iterator[str]:
-    match = texts.search(test.source)
-    if match is not None:
-        yield match[0]
-
-
-def _names(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield the names that a module reads and the modules that it imports; ``eval`` of ``shop.eval`` is none."""
-    nodes = list(nodes)
-    yield from (node.id for node in nodes if isinstance(node, ast.Name))
-    yield from _imported(nodes)
-
-
 def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield the first parts of the names of imported modules."""
     for node in nodes:
         if isinstance(node, ast.Import):
-            yield from (one.name.partition(".")[0] for one in node.names)
+            yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node.module.partition(".")[0]
 

@@ -7,11 +7,10 @@ the block, where its whole function does nothing, and under a mutant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from caretbench.build.project_tasks.block_miner import MinedBlock
 from caretbench.build.project_tasks.tester.answer_tests import WrittenTest, answer_tests, name_fault, refusal
 from caretbench.build.project_tasks.tester.test_workspace import CHANGED, WrittenRuns
 from caretbench.build.project_tasks.tester.untested_functions import import_path
@@ -73,8 +72,8 @@ class TestExaminer:
     analysis: ProjectAnalysis
     imports: dict[str, StatementReach | None] = field(default_factory=dict)
 
-    def examine(self, test: WrittenTest, is_new: Callable[[Span], bool], blocks: Sequence[MinedBlock]) -> Examined:
-        """Return the outcome of a test; ``blocks`` are those of its file, and ``is_new`` tells which no test reaches.
+    def examine(self, test: WrittenTest, blocks: Sequence[Span]) -> Examined:
+        """Return the outcome of a test; ``blocks`` are those of its file that no other test reaches.
 
         Raises:
             DataError: this machine could not run it.
@@ -82,7 +81,7 @@ class TestExaminer:
         fault = refusal(test) or self._fault_alone(test)
         if fault:
             return Examined(_short(fault))
-        new = self._new_blocks(test, is_new, blocks)
+        new = self._new_blocks(test, blocks)
         if not new:
             return Examined("reaches_nothing_new: other tests or the import of the module reach all its blocks")
         # Instrumentation changes the text and keeps what the module does, so a failing test has read the text.
@@ -107,21 +106,16 @@ class TestExaminer:
         twice = self.runs.request([test, copy], "twice")
         repeated = [request.model_copy(update={"repeat": n, "id": f"alone {n}"}) for n in range(1, RUNS)]
         results = {result.id: result for result in self._submit([*repeated, with_reversed_order(twice) or twice])}
-        faults = [fault for one in repeated if (fault := run_fault(results[one.id], [test]))]
+        faults = [fault for request in repeated if (fault := run_fault(results[request.id], [test]))]
         if faults:
             return f"flaky: {RUNS - len(faults)} of {RUNS} runs pass; else {faults[0]}"
         again = run_fault(results["twice"], [test, copy])
         return f"not_repeatable: it fails when it runs twice in one process: {again}" if again else ""
 
-    def _new_blocks(
-        self, test: WrittenTest, is_new: Callable[[Span], bool], blocks: Sequence[MinedBlock]
-    ) -> list[Span]:
+    def _new_blocks(self, test: WrittenTest, blocks: Sequence[Span]) -> list[Span]:
+        """Return the blocks that a test reaches, and the import of its file does not."""
         at_import = self._at_import(test.target)
-        candidates = [
-            block.span
-            for block in blocks
-            if is_new(block.span) and not (at_import and at_import.reaches(test.target, *block.span))
-        ]
+        candidates = [span for span in blocks if not (at_import and at_import.reaches(test.target, *span))]
         reach = self._reach(test) if candidates else None
         reached = [span for span in candidates if reach is not None and reach.reaches(test.target, *span)]
         # The longest blocks first: the masks of short ones inside them tell less.
@@ -213,8 +207,8 @@ def run_fault(result: WorkspaceResult, tests: Sequence[WrittenTest]) -> str:
     for test in tests:
         # By the file's name, which runners put into the test's name in different ways; it holds a hash, so no other
         # test has it.
-        about = [one for name, one in outcomes.items() if test.stem in name]
-        if result.status is Status.PASSED and (not about or any(one.outcome != "passed" for one in about)):
+        kinds = {outcome.outcome for name, outcome in outcomes.items() if test.stem in name}
+        if result.status is Status.PASSED and kinds != {"passed"}:
             return "no_outcome: it ends the run, is skipped, or is not collected"
     return "" if result.status is Status.PASSED else f"fails: {failure_reason(result)}"
 
@@ -227,19 +221,17 @@ def _fault_of_names(result: WorkspaceResult, test: WrittenTest) -> str:
 
 def _body(file: FileAnalysis, span: Span) -> Span:
     """Return the statements of the innermost function around a block; the block itself if there is none."""
-    bodies = [one.content for one in file.enclosing_blocks(span, {"function_body"}) if one.content.contains(span)]
+    blocks = file.enclosing_blocks(span, {"function_body"})
+    bodies = [block.content for block in blocks if block.content.contains(span)]
     return bodies[-1] if bodies else span
 
 
 def _probe(file: FileAnalysis, span: Span, runs: WrittenRuns) -> Problem:
     """Return a problem that hides a span, for its masks and mutants."""
+    data = file.source.data
     before, text, after = (
         part.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
-        for part in (
-            file.source.data[: span.start],
-            file.source.data[span.start : span.end],
-            file.source.data[span.end :],
-        )
+        for part in (data[: span.start], data[span.start : span.end], data[span.end :])
     )
     return Problem(
         id="probe",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -15,7 +16,6 @@ from pydantic import JsonValue
 from caretbench.build.build_models import BuildModels, BuildRequest
 from caretbench.build.project_tasks.block_miner import MinedBlock
 from caretbench.build.project_tasks.project_preparation import PreparedProject, ProjectPreparation
-from caretbench.build.project_tasks.task_folder import TaskFolder
 from caretbench.build.project_tasks.tester.answer_tests import (
     MAX_TESTS,
     WRITTEN_FOLDER,
@@ -55,8 +55,8 @@ from caretbench.execution.workspaces.workspace_request import WORKSPACE_LIMITS
 from caretbench.files import read_packaged_toml, sha256_text
 from caretbench.models import ChatPrompt, Message, Sampling
 from caretbench.problem import Row
+from caretbench.progress import Progress
 from caretbench.projects.answer_requests import check_request
-from caretbench.projects.project import StoredProject
 from caretbench.projects.settings import CheckSettings
 from caretbench.syntax import Span
 from caretbench.syntax.analysis import ProjectAnalysis
@@ -98,7 +98,7 @@ class TesterCase(NamedTuple):
         any_order: The project's own tests pass in another order.
         own_reach: Reach of the project's own tests; None: it has none.
         analysis: Analysis of its files.
-        blocks: Blocks by file for which tests are wanted.
+        blocks: Blocks by file for which tests are written.
         engine: Runs commands, and stores their results.
         store: Snapshots.
         folder: Folder of the build.
@@ -109,7 +109,7 @@ class TesterCase(NamedTuple):
     snapshot: Snapshot
     check: NamedCheck
     any_order: bool
-    own_reach: StatementReach | None
+    own_reach: OwnReach | None
     analysis: ProjectAnalysis
     blocks: Mapping[str, Sequence[MinedBlock]]
     engine: WorkspaceEngine
@@ -119,7 +119,7 @@ class TesterCase(NamedTuple):
 
     def is_reached(self, path: str, span: Span) -> bool:
         """Return whether the project's own tests reach a block."""
-        return self.own_reach is not None and self.own_reach.reaches(path, *span)
+        return self.own_reach is not None and self.own_reach.before.reaches(path, *span)
 
 
 class WrittenTests(NamedTuple):
@@ -138,17 +138,13 @@ class ProjectTester:
         models: Models of the build.
         tries: Maximum number of requests for one project.
         max_s: Maximum time of all examinations of one project in seconds, checked before each.
-        note: Receiver of the list of what is sent.
-        progress: Called with the name of a step, the number of newly finished items, and the total.
-        now: Clock in seconds.
+        progress: Receiver of the list of what is sent, and of steps.
     """
 
     models: BuildModels
-    tries: int = 20
-    max_s: float = 3600.0
-    note: Callable[[str], None] = lambda _line: None
-    progress: Callable[[str, int, int | None], None] = lambda _step, _added, _total: None
-    now: Callable[[], float] = field(default=time.monotonic)
+    tries: int
+    max_s: float
+    progress: Progress
 
     def to_manifest(self) -> dict[str, JsonValue]:
         """Return what determines the tests, as stored in the manifest."""
@@ -165,9 +161,12 @@ class ProjectTester:
             AnswersMissingError: the model did not answer, or may not be asked.
         """
         framework = framework_of(case.check.check)
+        record = TesterRecord(models=self.models.names(TESTER_ROLE), prompt_version=tester_prompts().version)
         if framework is None:
-            self.note(f"-m {TESTER_ROLE}: {case.check.name}: the command runs neither pytest nor unittest: no tests")
-            return WrittenTests(case.snapshot, None, self._record(0, {}, [], {}, {}))
+            self.progress.note(
+                f"-m {TESTER_ROLE}: {case.check.name}: the command runs neither pytest nor unittest: no tests"
+            )
+            return WrittenTests(case.snapshot, None, record)
         folder = written_folder(case.snapshot, case.check.check.directory)
         if any(f"/{WRITTEN_FOLDER}/" in f"/{path}/" for path in case.snapshot.entries):
             raise DataError(f"-m {TESTER_ROLE}: the project has a folder {WRITTEN_FOLDER}/; rename it")
@@ -189,9 +188,11 @@ class ProjectTester:
         named = {
             f"{number}: {test.shown_name}": dropped[test.key] for number, test in tests.values() if test.key in dropped
         }
-        record = self._record(
-            len(requests), malformed, list(tests), {f"{folder}/{test.stem}.py": count for test, count in kept}, named
-        )
+        outcomes = {
+            "requests": len(requests), "malformed": malformed, "tests": len(tests), "dropped": named,
+            "kept": {f"{folder}/{test.stem}.py": count for test, count in kept},
+        }  # fmt: skip
+        record = record.model_copy(update=outcomes)
         if not kept:
             return WrittenTests(case.snapshot, None, record)
         kept_tests = [test for test, _ in kept]
@@ -200,42 +201,25 @@ class ProjectTester:
         reach = measure_reach(case.engine, request, case.blocks, store=case.store)
         return WrittenTests(with_files(case.store, case.snapshot, runs.files(kept_tests)), reach, record)
 
-    def _record(
-        self,
-        requests: int,
-        malformed: Mapping[str, str],
-        tests: Sequence[str],
-        kept: Mapping[str, int],
-        dropped: Mapping[str, str],
-    ) -> TesterRecord:
-        return TesterRecord(
-            models=self.models.names(TESTER_ROLE),
-            prompt_version=tester_prompts().version,
-            requests=requests,
-            malformed=malformed,
-            tests=len(tests),
-            kept=kept,
-            dropped=dropped,
-        )
-
     def _answers(
         self, case: TesterCase, groups: Mapping[str, FunctionGroup], framework: Framework
     ) -> Mapping[str, str]:
         if not groups:
-            self.note(f"-m {TESTER_ROLE}: its own tests reach all blocks of {case.name}: nothing is sent")
+            self.progress.note(f"-m {TESTER_ROLE}: its own tests reach all blocks of {case.name}: nothing is sent")
             return {}
-        requests = [
-            BuildRequest(key, _prompt(case, group, framework), SAMPLING, f"tests of {group.path} in {case.name}")
-            for key, group in groups.items()
-        ]
         paths = sorted({group.path for group in groups.values()})
         more = f" and {len(paths) - _NAMED_FILES} more" if len(paths) > _NAMED_FILES else ""
-        size = sum(len(one.prompt.messages[-1].text) for one in requests if isinstance(one.prompt, ChatPrompt))
-        self.note(
+        prompts = [_prompt(case, group, framework) for group in groups.values()]
+        size = sum(len(prompt.messages[-1].text) for prompt in prompts)
+        self.progress.note(
             f"-m {TESTER_ROLE}={', '.join(self.models.names(TESTER_ROLE))} is sent for {case.name}: code of "
             f"{', '.join(paths[:_NAMED_FILES])}{more}, without keys and passwords in its literals, and the names of "
             f"{sum(len(group.functions) for group in groups.values())} functions that no test reaches whole "
-            f"({counted(len(requests), 'request')}, {size:,} characters)"
+            f"({counted(len(groups), 'request')}, {size:,} characters)"
+        )
+        requests = (
+            BuildRequest(key, prompt, SAMPLING, f"tests of {group.path} in {case.name}")
+            for (key, group), prompt in zip(groups.items(), prompts, strict=True)
         )
         return self.models.ask(TESTER_ROLE, requests)
 
@@ -248,67 +232,53 @@ class ProjectTester:
         name = sha256_text(case.snapshot.id, check.model_dump_json(), str(tester_prompts().version))
         store = WrittenTestStore(case.folder)
         examiner = TestExaminer(case.engine, case.store, runs, case.analysis)
-        taken: dict[str, set[Span]] = {}
+        taken: dict[str, set[Span]] = defaultdict(set)
         kept: list[tuple[WrittenTest, int]] = []
         dropped: dict[str, str] = {}
         after = name
         self.progress("written tests", 0, len(tests))
-        started = self.now()
+        started = time.monotonic()
         for test in tests:
             row = store.get(name, after, test.key)
-            if row is None and self.now() - started > self.max_s:  # not stored: a resumed build examines it
+            if row is None and time.monotonic() - started > self.max_s:  # not stored: a resumed build examines it
                 dropped[test.key] = f"not_examined: {self.max_s / 60:g} min were over (--tester-minutes)"
                 continue
-            row = row or self._examined(case, examiner, store, test, taken, (name, after))
+            if row is None:
+                new = [
+                    block.span
+                    for block in case.blocks[test.target]
+                    if block.span not in taken[test.target] and not case.is_reached(test.target, block.span)
+                ]
+                examined = examiner.examine(test, new)
+                row = WrittenTestRow(
+                    case=name, after=after, test=test.key, name=test.shown_name, target=test.target,
+                    reason=examined.reason, blocks=examined.blocks,
+                )  # fmt: skip
+                # Not stored, as the machine may be the reason: the next call examines it again.
+                if not row.reason.startswith(NOT_RUN):
+                    store.add(row)
             self.progress("written tests", 1, None)
             if row.reason:
                 dropped[test.key] = row.reason
                 continue
-            taken.setdefault(test.target, set()).update(Span(*one) for one in row.blocks)
+            taken[test.target].update(Span(*block) for block in row.blocks)
             kept.append((test, len(row.blocks)))
             # An outcome depends on the tests kept before it, as only new blocks count.
             after = sha256_text(after, test.key)
         together = store.get(name, after)
         if together is None:
-            runner = TogetherRuns(case.engine, runs, case.check.check, case.any_order, _own_reach(case))
+            runner = TogetherRuns(case.engine, runs, case.check.check, case.any_order, case.own_reach)
             runner.undisturbing([test for test, _ in kept])
             together = store.add(WrittenTestRow(case=name, after=after, dropped=tuple(sorted(runner.dropped.items()))))
         dropped |= dict(together.dropped)
         return [(test, count) for test, count in kept if test.key not in dropped], dropped
-
-    def _examined(
-        self,
-        case: TesterCase,
-        examiner: TestExaminer,
-        store: WrittenTestStore,
-        test: WrittenTest,
-        taken: Mapping[str, set[Span]],
-        place: tuple[str, str],
-    ) -> WrittenTestRow:
-        claimed = taken.get(test.target, set())
-        examined = examiner.examine(
-            test, lambda span: span not in claimed and not case.is_reached(test.target, span), case.blocks[test.target]
-        )
-        row = WrittenTestRow(
-            case=place[0], after=place[1], test=test.key, name=test.shown_name, target=test.target,
-            reason=examined.reason, blocks=tuple((span.start, span.end) for span in examined.blocks),
-        )  # fmt: skip
-        # Not stored, as the machine may be the reason: the next call examines it again.
-        return row if examined.reason.startswith(NOT_RUN) else store.add(row)
-
-
-def _own_reach(case: TesterCase) -> OwnReach | None:
-    if case.own_reach is None:
-        return None
-    request = check_request(case.check.check_for(*case.blocks), case.snapshot.id)
-    return OwnReach(case.own_reach, request, case.engine, case.store, case.analysis)
 
 
 def _prompt(case: TesterCase, group: FunctionGroup, framework: Framework) -> ChatPrompt:
     prompts = tester_prompts()
     words = {
         "path": group.path,
-        "functions": "\n".join(f"- {one.name} (line {one.line})" for one in group.functions),
+        "functions": "\n".join(f"- {function.name} (line {function.line})" for function in group.functions),
         "module": import_path(group.path, import_folders(case.snapshot)),
         "code": shown_code(case.analysis, group),
         "count": str(min(MAX_TESTS, 3 * max(len(group.functions), MAX_FUNCTIONS // 2))),
@@ -336,7 +306,6 @@ def with_written_tests(
     prepared: PreparedProject,
     analysis: ProjectAnalysis,
     blocks: Mapping[str, Sequence[MinedBlock]],
-    folder: TaskFolder,
 ) -> ProjectWithTests:
     """Return a project with the tests that a model writes for blocks that none of its own tests reaches.
 
@@ -347,27 +316,30 @@ def with_written_tests(
         DataError: the project has a folder of the written tests' name, or this machine cannot run them.
         AnswersMissingError: the model did not answer, or may not be asked.
     """
-    wanted = {path: own for path, own in blocks.items() if analysis[path].source.language == "python" and own}
-    project, runs = prepared.project, prepared.runs
-    entry = runs.checks[0] if runs.checks else _check_without_tests(preparation, project)
-    wanted = {path: own for path, own in wanted.items() if entry.applies_to(path)}
+    snapshot, runs = prepared.project.snapshot, prepared.runs
+    entry = runs.checks[0] if runs.checks else _check_without_tests(preparation, snapshot)
+    blocks = {
+        path: mined
+        for path, mined in blocks.items()
+        if mined and analysis[path].source.language == "python" and entry.applies_to(path)
+    }
     engine = StoringEngine(preparation.engine, preparation.steps)
     store = preparation.engine.workspace_runner.store
-    reach = None
-    if runs.checks and wanted:
-        request = check_request(entry.check_for(*wanted), project.snapshot.id)
-        reach = measure_reach(engine, request, wanted, store=store)
+    own_reach = None
+    if runs.checks and blocks:
+        request = check_request(entry.check_for(*blocks), snapshot.id)
+        own_reach = OwnReach(measure_reach(engine, request, blocks, store=store), request, engine, store, analysis)
     case = TesterCase(
         name=preparation.name.rstrip("/").rpartition("/")[2],
-        snapshot=project.snapshot,
+        snapshot=snapshot,
         check=entry,
         any_order=entry.name not in runs.order_dependent,
-        own_reach=reach,
+        own_reach=own_reach,
         analysis=analysis,
-        blocks=wanted,
+        blocks=blocks,
         engine=engine,
         store=store,
-        folder=folder.path,
+        folder=preparation.folder,
         seed=preparation.options.seed,
     )
     written = tester.write(case)
@@ -382,9 +354,9 @@ def _joined(
     preparation: ProjectPreparation, prepared: PreparedProject, entry: NamedCheck, written: WrittenTests
 ) -> ProjectWithTests:
     """Return the project with the written tests, after three runs of all tests and one in another order."""
-    project = StoredProject(written.snapshot, prepared.project.files, prepared.project.excluded)
+    project = replace(prepared.project, snapshot=written.snapshot)
     runs = preparation.reference_runs(written.snapshot.id, (entry, *prepared.runs.checks[1:]))
-    if entry.name not in {one.name for one in runs.checks}:
+    if entry.name not in {check.name for check in runs.checks}:
         raise DataError(
             f"{preparation.name}: its tests and the written ones do not pass three times together: "
             f"{runs.excluded_checks.get(entry.name)}; build again in another folder"
@@ -400,16 +372,14 @@ def _joined(
     return ProjectWithTests(PreparedProject(project, prepared.command, merged), written.reach, record)
 
 
-def _check_without_tests(preparation: ProjectPreparation, project: StoredProject) -> NamedCheck:
+def _check_without_tests(preparation: ProjectPreparation, snapshot: Snapshot) -> NamedCheck:
     """Return the check of a project without tests, which runs only the written ones, from the root."""
-    snapshot = project.snapshot
     if is_importable(snapshot, "pytest") or installed_bundle(_PYTEST_BUNDLE) is not None:
         options = f"-p no:cacheprovider --junitxml={_REPORT}{pytest_options(snapshot)}"
-        command = f"python3 -m pytest -q -x {options} {WRITTEN_FOLDER}"
-        settings = CheckSettings(name="written tests", command=command, junit=(_REPORT,), minimum_tests=1)
+        command, junit = f"python3 -m pytest -q -x {options} {WRITTEN_FOLDER}", [_REPORT]
     else:
-        command = f"python3 -m unittest discover -f -s {WRITTEN_FOLDER}"
-        settings = CheckSettings(name="written tests", command=command, minimum_tests=1)
+        command, junit = f"python3 -m unittest discover -f -s {WRITTEN_FOLDER}", []
+    settings = CheckSettings(name="written tests", command=command, junit=tuple(junit), minimum_tests=1)
     [entry] = project_checks(snapshot, preparation.languages, settings=(settings,))
     return entry
 

@@ -80,8 +80,8 @@ class OwnReach:
     def _reached(self, reach: StatementReach) -> frozenset[_Reached]:
         executed = {
             _Reached(path, n, by_own_tests=False)
-            for path, own in reach.statements.items()
-            for n, (_, hit) in enumerate(own)
+            for path, statements in reach.statements.items()
+            for n, (_, hit) in enumerate(statements)
             if hit
         }
         by_own_tests = {
@@ -93,7 +93,7 @@ class OwnReach:
 
     def _is_in_function(self, path: str, span: Span) -> bool:
         scopes = self.analysis[path].enclosing_scopes(span)
-        return any(one.kind in FUNCTION_SCOPES and one.span.start < span.start for one in scopes)
+        return any(scope.kind in FUNCTION_SCOPES and scope.span.start < span.start for scope in scopes)
 
 
 CHANGED: Final = 97
@@ -189,11 +189,11 @@ class WrittenRuns:
         return request.model_copy(update={"command": ("/bin/sh", "-c", script), "stdin": listed})
 
     def _command(self) -> tuple[str, ...]:
-        place = posixpath.relpath(self.folder, self.check.directory)
+        folder = posixpath.relpath(self.folder, self.check.directory)
         if self.framework == "unittest":
-            return ("python3", "-m", "unittest", "discover", "-f", "-s", place, "-p", "test_*.py")
+            return ("python3", "-m", "unittest", "discover", "-f", "-s", folder, "-p", "test_*.py")
         options = shlex.split(pytest_options(self.snapshot))
-        return ("python3", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *options, place)
+        return ("python3", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *options, folder)
 
 
 def with_files(store: SnapshotStore, snapshot: Snapshot, files: Mapping[str, bytes]) -> Snapshot:
@@ -202,8 +202,8 @@ def with_files(store: SnapshotStore, snapshot: Snapshot, files: Mapping[str, byt
     Raises:
         DataError: it cannot be stored.
     """
-    with temporary_folder("tests") as place:
-        copy = place / "project"
+    with temporary_folder("tests") as folder:
+        copy = folder / "project"
         shutil.copytree(snapshot.tree, copy, symlinks=True)
         for path, content in files.items():
             (copy / path).parent.mkdir(parents=True, exist_ok=True)
@@ -278,10 +278,10 @@ class TogetherRuns:
         request = check_request(self.check, self.runs.snapshot.id)
         request = request.model_copy(update={"patch": {**request.patch, **self.runs.files(tests)}, "prepare": ()})
         turned = with_reversed_order(request) if self.any_order else None
-        wanted: list[WorkspaceRequest] = [request, *([turned] if turned is not None else [])]
         named = [
-            all_failures_request(one).model_copy(update={"id": f"together {number}"})
-            for number, one in enumerate(wanted)
+            all_failures_request(run).model_copy(update={"id": f"together {number}"})
+            for number, run in enumerate((request, turned))
+            if run is not None
         ]
         # Results come as they end; the order makes two builds equal.
         return sorted(self.engine.submit(named), key=lambda result: result.id)
@@ -293,7 +293,7 @@ def _lacking(results: Iterable[WorkspaceResult], tests: Sequence[WrittenTest]) -
     for result in results:
         outcomes = outcomes_by_test(result)
         for test in tests:
-            of_test = [one.outcome for name, one in outcomes.items() if test.stem in name]
-            if any(one != "passed" for one in of_test) or (not of_test and result.status is Status.PASSED):
+            kinds = {outcome.outcome for name, outcome in outcomes.items() if test.stem in name}
+            if kinds - {"passed"} or (not kinds and result.status is Status.PASSED):
                 by_key.setdefault(test.key, test)
     return list(by_key.values())

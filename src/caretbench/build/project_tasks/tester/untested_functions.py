@@ -54,7 +54,7 @@ def function_groups(
                 function = _function(analysis, path, block.span)
                 if function is not None:
                     functions.setdefault(function.span, function)
-        ordered = sorted(functions.values(), key=lambda one: one.span)
+        ordered = sorted(functions.values(), key=lambda function: function.span)
         starts = range(0, len(ordered), MAX_FUNCTIONS)
         groups += [FunctionGroup(path, tuple(ordered[start : start + MAX_FUNCTIONS])) for start in starts]
     # By files in order, the first file of a project would use up all requests.
@@ -64,13 +64,13 @@ def function_groups(
 
 def _function(analysis: ProjectAnalysis, path: str, span: Span) -> UntestedFunction | None:
     """Return the outermost function around a span, with the names of the classes around it; None if there is none."""
-    scopes = [one for one in analysis[path].enclosing_scopes(span) if one.kind in _NAMED | CLASS_SCOPES]
-    first = next((n for n, one in enumerate(scopes) if one.kind in _NAMED), None)
+    scopes = [scope for scope in analysis[path].enclosing_scopes(span) if scope.kind in _NAMED | CLASS_SCOPES]
+    first = next((n for n, scope in enumerate(scopes) if scope.kind in _NAMED), None)
     if first is None:
         return None
-    name = ".".join(one.name for one in scopes[: first + 1])
-    own = scopes[first].span
-    return UntestedFunction(name, analysis[path].source.line_at(own.start), own, scopes[0].span)
+    name = ".".join(scope.name for scope in scopes[: first + 1])
+    function = scopes[first].span
+    return UntestedFunction(name, analysis[path].source.line_at(function.start), function, scopes[0].span)
 
 
 def shown_code(analysis: ProjectAnalysis, group: FunctionGroup) -> str:
@@ -98,6 +98,7 @@ def without_secrets(code: str) -> str:
 
 def import_path(path: str, folders: Sequence[str]) -> str:
     """Return the name of a module by which tests import it; ``folders`` are those on the import path."""
-    folder = max((one for one in folders if one != "." and path.startswith(f"{one}/")), key=len, default="")
+    around = (folder for folder in folders if folder != "." and path.startswith(f"{folder}/"))
+    folder = max(around, key=len, default="")
     parts = path.removeprefix(f"{folder}/" if folder else "").removesuffix(".py").split("/")
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)

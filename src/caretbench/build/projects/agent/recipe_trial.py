@@ -11,23 +11,15 @@ from typing import Final
 
 from caretbench.build.projects.agent.recipe import Recipe
 from caretbench.build.projects.failure_reasons import failure_reason
-from caretbench.build.projects.setup.project_setup import SETUP_LIMITS, SetupError
+from caretbench.build.projects.setup.project_setup import SETUP_LIMITS, SetupError, run_packed
 from caretbench.build.projects.setup.project_tables import read_text
 from caretbench.build.projects.setup.pytest_settings import installation_folders
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Limits, Status
-from caretbench.execution.workspaces.snapshot_archive import (
-    MAX_ARCHIVE_BYTES,
-    MAX_PART_BYTES,
-    MAX_PARTS,
-    PART_MB,
-    PART_PATTERNS,
-    add_command_outputs,
-    packing_command,
-)
+from caretbench.execution.workspaces.snapshot_archive import MAX_PARTS, PART_MB, add_command_outputs
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.workspace_request import WorkspaceResult
 from caretbench.redaction import redact
 
 _ESCAPE: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -129,23 +121,14 @@ def run_recipe(
     """
     if not recipe.commands:
         return project
-    commands = "\n".join(map(_step, recipe.commands))
+    script = _SCRIPT.format(commands="\n".join(map(_step, recipe.commands)))
     paths = [path for path, entry in sorted(project.entries.items()) if entry.kind == "file" and "\n" not in path]
-    request = WorkspaceRequest(
-        id="recipe",
-        snapshot=project.id,
-        command=packing_command(_SCRIPT.format(commands=commands)),
-        environment={"HOME": "/tmp/home", **recipe.environment},  # noqa: S108  a path inside the sandbox
-        stdin="".join(f"{path}\n" for path in paths).encode(),
-        bundle=bundle,
-        network="index",
-        results=PART_PATTERNS,
-        result_bytes=MAX_PART_BYTES,
-        total_result_bytes=MAX_ARCHIVE_BYTES,
-        limits=limits,
+    listed = "".join(f"{path}\n" for path in paths).encode()
+    result = run_packed(
+        engine, project, script, bundle, limits, environment=recipe.environment, stdin=listed, identity="recipe"
     )
-    [result] = engine.submit([request])
-    log = _log(result)
+    refused = "".join(f"refused: {refusal}\n" for refusal in result.refusals[:_NAMED])
+    log = shortened_log(f"{refused}{result.stdout.text}\n{result.stderr.text}")
     if result.status is not Status.PASSED:
         raise _failed(result, limits, log)
     if any(file.problem for file in result.files) or len(result.files) > MAX_PARTS:
@@ -166,11 +149,6 @@ def _step(line: str) -> str:
     """Return the part of the script that shows and runs one command; the script ends where it fails."""
     # A shell for each command: `cd` or `exit` in one must not change the next, or end the check for deleted files.
     return f"printf '%s\\n' {shlex.quote(f'$ {line}')}; /bin/sh -c {shlex.quote(line)} < /dev/null || exit $?"
-
-
-def _log(result: WorkspaceResult) -> str:
-    refused = "".join(f"refused: {one}\n" for one in result.refusals[:_NAMED])
-    return shortened_log(f"{refused}{result.stdout.text}\n{result.stderr.text}")
 
 
 def _failed(result: WorkspaceResult, limits: Limits, log: str) -> DataError:

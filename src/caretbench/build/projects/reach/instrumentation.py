@@ -14,7 +14,7 @@ from typing import NamedTuple
 import tree_sitter
 from pydantic import BaseModel
 
-from caretbench.build.projects.language_tables import InstrumentationTable, instrumentation_table
+from caretbench.build.projects.language_tables import InstrumentationTable, project_tables
 from caretbench.errors import DataError
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
@@ -51,8 +51,8 @@ class ExecutedMarks(NamedTuple):
     """
 
     executed: frozenset[Mark]
-    shared: frozenset[Mark]
-    by_test: Mapping[str, frozenset[Mark]]
+    shared: frozenset[Mark] = frozenset()
+    by_test: Mapping[str, frozenset[Mark]] = {}
     untraced: bool = False
     calls: Mapping[str, tuple[tuple[Place | None, Place], ...]] = {}
 
@@ -120,15 +120,14 @@ def recorded_statements(source: SourceFile) -> list[tree_sitter.Node]:
         DataError: the file does not parse.
         KeyError: its language has no instrumentation.
     """
-    table = instrumentation_table(source.language)
-    if table is None:
-        raise KeyError(source.language)
+    table = project_tables()[source.language].instrumentation
     tree = parse_file(source)
     if has_error(tree) and not get_language(source.language).preprocessed:  # they may be no errors of the file
         raise DataError(f"{source.path} does not parse")
     nodes = _statements(tree.root_node, source, table)
     if has_error(tree) and not get_language(source.language).has_macros:  # a preprocessor has cut up some functions
-        faulty = _faulty_bodies(tree.root_node, source)
+        lists = captures(tree.root_node, source.grammar, "blocks").get("statements", [])
+        faulty = [Span(node.start_byte, node.end_byte) for node in lists if node.has_error]
         nodes = (node for node in nodes if not any(span.start <= node.start_byte < span.end for span in faulty))
     return sorted(nodes, key=lambda node: node.start_byte)
 
@@ -141,9 +140,7 @@ def instrument(source: SourceFile, number: int) -> InstrumentedFile:
         KeyError: its language has no instrumentation.
     """
     nodes = recorded_statements(source)
-    table = instrumentation_table(source.language)
-    if table is None:
-        raise KeyError(source.language)
+    table = project_tables()[source.language].instrumentation
     numbers = {"@file": str(number), "@size": str(len(nodes) + 1), "@place": _PLACE}
     definition = _filled(table.definition, numbers)
     parts = [definition] if nodes and table.definition_position == "head" else []
@@ -189,7 +186,7 @@ def _is_compound(node: tree_sitter.Node) -> bool:
 
 def _statements(root: tree_sitter.Node, source: SourceFile, table: InstrumentationTable) -> Iterator[tree_sitter.Node]:
     """Yield the statements that get a call."""
-    allowed = {span for one in statement_lists(root, source.grammar) for span in one.statements}
+    allowed = {span for body in statement_lists(root, source.grammar) for span in body.statements}
     # A call in a constexpr function does not compile.
     constant = _constant_bodies(root, source, table.constant_header) if table.constant_header else []
     for node in captures(root, source.grammar, "blocks").get("statements", []):
@@ -204,12 +201,6 @@ def _statements(root: tree_sitter.Node, source: SourceFile, table: Instrumentati
             follows = before is not None and before.type in table.attached_nodes
             if child.type not in table.excluded_nodes and not (inside or follows or directive):
                 yield child
-
-
-def _faulty_bodies(root: tree_sitter.Node, source: SourceFile) -> list[Span]:
-    """Return the spans of statement lists that do not parse."""
-    lists = captures(root, source.grammar, "blocks").get("statements", [])
-    return [Span(node.start_byte, node.end_byte) for node in lists if node.has_error]
 
 
 def _head(children: list[tree_sitter.Node], table: InstrumentationTable) -> int:

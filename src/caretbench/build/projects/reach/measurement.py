@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -71,10 +72,10 @@ class TracedFile:
 
 def statement_marks(marks: frozenset[Mark], files: Mapping[int, TracedFile]) -> frozenset[Mark]:
     """Return marks of lines as marks of statements; ``files`` are the traced files by number, others are excluded."""
-    lines: dict[int, list[int]] = {}
+    lines: dict[int, list[int]] = defaultdict(list)
     for file, line in marks:
-        lines.setdefault(file, []).append(line)
-    return frozenset((file, n) for file, own in lines.items() if file in files for n in files[file].statements(own))
+        lines[file].append(line)
+    return frozenset((file, n) for file, hits in lines.items() if file in files for n in files[file].statements(hits))
 
 
 def _statements_by_line(nodes: Sequence[tree_sitter.Node]) -> dict[int, list[int]]:
@@ -87,7 +88,7 @@ def _statements_by_line(nodes: Sequence[tree_sitter.Node]) -> dict[int, list[int
         around.update(dict.fromkeys(range(first + 1, last + 1), n))
     for line, n in around.items():
         begun = owners.setdefault(line, [])
-        if not any(nodes[n].start_byte <= nodes[one].start_byte < nodes[n].end_byte for one in begun):
+        if not any(nodes[n].start_byte <= nodes[inner].start_byte < nodes[n].end_byte for inner in begun):
             begun.append(n)
     return owners
 
@@ -135,21 +136,21 @@ def measure_reach(
             traced[marked[path].number] = TracedFile(recorded_statements(source))
     runs = _RecordedRuns(engine, request, marked, test_files)
     marks = runs.executed_statements(traced, unknown)
-    known = {path: one for path, one in marked.items() if path not in unknown}
+    measured = {path: file for path, file in marked.items() if path not in unknown}
     statements = {
-        path: [(span, (one.number, n) in marks.executed) for n, span in enumerate(one.spans)]
-        for path, one in known.items()
+        path: [(span, (file.number, n) in marks.executed) for n, span in enumerate(file.spans)]
+        for path, file in measured.items()
     }
-    paths_by_number = {one.number: path for path, one in known.items()}
-    tests: dict[tuple[str, int], set[str]] = {}
-    for name, own in marks.by_test.items():
+    paths_by_number = {file.number: path for path, file in measured.items()}
+    tests: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for name, executed in marks.by_test.items():
         # What runs at import belongs to no test: leaving a test out does not leave it out.
-        for number, n in own - marks.shared:
+        for number, n in executed - marks.shared:
             if number in paths_by_number:
-                tests.setdefault((paths_by_number[number], n), set()).add(name)
-    by_place = {place: frozenset(names) for place, names in tests.items()}
+                tests[paths_by_number[number], n].add(name)
+    by_statement = {statement: frozenset(names) for statement, names in tests.items()}
     calls = _located_calls(marks, paths_by_number)
-    return StatementReach(statements, unknown, by_place, tuple(marks.by_test), runs.count, runs.cpu_s, calls)
+    return StatementReach(statements, unknown, by_statement, tuple(marks.by_test), runs.count, runs.cpu_s, calls)
 
 
 def _located_calls(marks: ExecutedMarks, paths: Mapping[int, str]) -> dict[str, tuple[RecordedCall, ...]]:
@@ -199,7 +200,7 @@ class _RecordedRuns:
         # it.
         if traced_marks is None or not traced_marks.executed:
             return self._instrumented(tuple(self.marked), unknown)
-        rest = [path for path, one in self.marked.items() if traced_marks.untraced or one.number not in traced]
+        rest = [path for path, file in self.marked.items() if traced_marks.untraced or file.number not in traced]
         if not rest:
             return traced_marks
         failing: dict[str, str] = {}
@@ -212,9 +213,13 @@ class _RecordedRuns:
 
     def _trace(self) -> ExecutedMarks | None:
         """Return the executed lines of traced files; None if the tests do not pass under the tracer."""
-        request = with_line_tracing(self._longer({}), tuple(self.marked), EXECUTION_LOG)
+        request = with_line_tracing(self._longer(()), tuple(self.marked), EXECUTION_LOG)
         by_test = runs_pytest(self.request.command)
-        result = self._submit(with_reach_recording(request, EXECUTION_LOG) if by_test else request)
+        return self._passed_marks(with_reach_recording(request, EXECUTION_LOG) if by_test else request)
+
+    def _passed_marks(self, request: WorkspaceRequest) -> ExecutedMarks | None:
+        """Return the executed marks of a run; None if its tests do not pass."""
+        result = self._submit(request)
         passed = result.status is Status.PASSED and result.file(EXECUTION_LOG) is not None
         return executed_marks(result) if passed else None
 
@@ -222,20 +227,18 @@ class _RecordedRuns:
         """Return the executed statements; those of single tests if the tests pass in one run."""
         if not (paths and runs_pytest(self.request.command)):
             executed = self._by_halves(paths, unknown)
-            return _unattributed(executed)._replace(by_test=self._by_test_file({*paths} - {*unknown}, executed))
+            return ExecutedMarks(executed, by_test=self._by_test_file({*paths} - {*unknown}, executed))
         marks = self._by_test(paths)
         if marks is None:
             executed = self._by_halves(paths, unknown)
             compiled = [path for path in paths if path not in unknown]
             marks = self._by_test(compiled) if compiled and len(compiled) < len(paths) else None
-            marks = marks or _unattributed(executed)
+            marks = marks or ExecutedMarks(executed)
         return marks
 
     def _by_test(self, paths: Sequence[str]) -> ExecutedMarks | None:
         """Return the statements of single tests from one run; None if the tests do not pass."""
-        result = self._once(paths, by_test=True)
-        passed = result.status is Status.PASSED and result.file(EXECUTION_LOG) is not None
-        return executed_marks(result) if passed else None
+        return self._passed_marks(with_reach_recording(self._longer(paths), EXECUTION_LOG))
 
     def _by_test_file(self, paths: Collection[str], executed: frozenset[Mark]) -> dict[str, frozenset[Mark]]:
         """Return the statements that each test file executes, in a run of its own; empty if not all tests ran so.
@@ -246,7 +249,7 @@ class _RecordedRuns:
         files = self.test_files
         if last is None or last.status is not Status.PASSED or last.cpu_s < _LONG_S or not 1 < len(files) <= _MAX_FILES:
             return {}
-        whole = self._longer({path: self.marked[path].content for path in paths})
+        whole = self._longer(paths)
         requests = [
             whole.model_copy(update={"id": f"{_OF}{path}", "command": command, "minimum_tests": 0})
             for path in files
@@ -255,8 +258,9 @@ class _RecordedRuns:
         results = {result.id: result for result in self.engine.submit(requests)}
         self.count += len(results)
         self.cpu_s += math.fsum(result.cpu_s for result in results.values())
-        passed = {path: one for path in files if (one := results.get(f"{_OF}{path}")) and one.status is Status.PASSED}
-        marks = {path: executed_marks(one).executed for path, one in passed.items()}
+        by_path = ((path, results.get(f"{_OF}{path}")) for path in files)
+        passed = {path: result for path, result in by_path if result and result.status is Status.PASSED}
+        marks = {path: executed_marks(result).executed for path, result in passed.items()}
         # A test file that passes only beside others would be missed: then all of them decide.
         count = passed_test_count(last)
         complete = (
@@ -267,14 +271,11 @@ class _RecordedRuns:
     def _by_halves(self, paths: Sequence[str], unknown: dict[str, str]) -> frozenset[tuple[int, int]]:
         if not paths:
             return frozenset()
-        result = self._once(paths)
+        result = self._submit(self._longer(paths))
         if result.status is Status.PASSED:
             return executed_marks(result).executed
-        if len(paths) == 1:
-            unknown[paths[0]] = f"the tests do not pass with instrumentation: {result.status.value}"
-            return frozenset()
         # One rebuild instead of one for each halving, where the compiler names the files.
-        culprits = self._blamed_files(result, paths)
+        culprits = paths if len(paths) == 1 else self._blamed_files(result, paths)
         if culprits:
             reason = f"the tests do not pass with instrumentation: {result.status.value}"
             unknown.update(dict.fromkeys(culprits, reason))
@@ -291,12 +292,9 @@ class _RecordedRuns:
         blamed = tuple(path for path in paths if _error_in(path).search(output))
         return blamed if len(blamed) < len(paths) else ()
 
-    def _once(self, paths: Sequence[str], *, by_test: bool = False) -> WorkspaceResult:
-        request = self._longer({path: self.marked[path].content for path in paths})
-        return self._submit(with_reach_recording(request, EXECUTION_LOG) if by_test else request)
-
-    def _longer(self, patch: Mapping[str, bytes]) -> WorkspaceRequest:
-        """Return the request with changed files, a log and longer limits."""
+    def _longer(self, paths: Iterable[str]) -> WorkspaceRequest:
+        """Return the request with some files instrumented, a log and longer limits."""
+        patch = {path: self.marked[path].content for path in paths}
         limits = self.request.limits
         longer = {"cpu_s": _PATIENCE * limits.cpu_s, "wall_s": _PATIENCE * limits.wall_s}
         return self.request.model_copy(
@@ -316,7 +314,3 @@ class _RecordedRuns:
         self.cpu_s += result.cpu_s
         self._last = result
         return result
-
-
-def _unattributed(executed: frozenset[Mark]) -> ExecutedMarks:
-    return ExecutedMarks(executed, frozenset(), {})

@@ -173,12 +173,12 @@ class CallChains:
     def depth(self, test: str, path: str, span: tuple[int, int]) -> int | None:
         """Return the depth of the function around a span in a test; None if the test does not enter it, or unknown."""
         function = self.function_at(path, span)
-        return next((one.depth for one in self.entries(test) if one.function == function), None)
+        return next((entry.depth for entry in self.entries(test) if entry.function == function), None)
 
     def function_at(self, path: str, span: tuple[int, int]) -> ProjectFunction | None:
         """Return the innermost named function around a span."""
-        around = [one for one in self._in(path) if one.span.contains(span)]
-        return min(around, key=lambda one: one.span.end - one.span.start, default=None)
+        around = [function for function in self._in(path) if function.span.contains(span)]
+        return min(around, key=lambda function: function.span.end - function.span.start, default=None)
 
     @cached_property
     def calls(self) -> tuple[FunctionCall, ...]:
@@ -199,7 +199,7 @@ class CallChains:
             if called is not None and self._body_ran(called, test):
                 callers[called][self._calling(call.caller) if call.caller else None] = None
         depths = _depths(callers)
-        return tuple(FunctionEntry(one, depths.get(one, 1), tuple(calling)) for one, calling in callers.items())
+        return tuple(FunctionEntry(function, depths.get(function, 1), tuple(by)) for function, by in callers.items())
 
     def _in(self, path: str) -> list[ProjectFunction]:
         if path not in self._functions:
@@ -210,9 +210,9 @@ class CallChains:
     def _called(self, place: CodePlace) -> ProjectFunction | None:
         """Return the function of a code object: the first of its name that begins at its line or, decorated, below."""
         if place not in self._places:
-            named = [one for one in self._in(place.path) if one.name == place.name and self._line(one) >= place.line]
-            first = min(named, key=lambda one: one.span.start, default=None)
-            self._places[place] = first
+            named = (function for function in self._in(place.path) if function.name == place.name)
+            below = (function for function in named if self._line(function) >= place.line)
+            self._places[place] = min(below, key=lambda function: function.span.start, default=None)
         return self._places[place]
 
     def _calling(self, place: CodePlace) -> ProjectFunction | None:
@@ -227,8 +227,7 @@ class CallChains:
 
     def _line(self, function: ProjectFunction) -> int:
         """Return the line of a function's name, or of the text at the end of its decorators."""
-        source = self._analysis[function.path].source
-        return source.line_at(function.span.start)
+        return self._analysis[function.path].source.line_at(function.span.start)
 
     def _body_ran(self, function: ProjectFunction, test: str) -> bool:
         """Return whether a test ran a statement of the body.

@@ -88,7 +88,7 @@ def empty_submodules(snapshot: Snapshot) -> Mapping[str, str]:
     text = snapshot.read(".gitmodules").decode("utf-8", "replace")
     named = [dict(_SETTING.findall(part)) for part in text.split("[submodule")[1:]]
     filled = {"/".join(path.split("/")[:n]) for path in snapshot.entries for n in range(1, path.count("/") + 1)}
-    urls = {one["path"].strip("/"): one["url"].rstrip("/") for one in named if {"path", "url"} <= one.keys()}
+    urls = {row["path"].strip("/"): row["url"].rstrip("/") for row in named if {"path", "url"} <= row.keys()}
     return {
         path: url.rpartition("/")[2].removesuffix(".git") for path, url in urls.items() if path and path not in filled
     }
@@ -106,13 +106,7 @@ def submodules_command(snapshot: Snapshot) -> str | None:
 def offered_tests(snapshot: Snapshot) -> str:
     """Return the options and targets that may run a project's tests, and a command to name one; empty if none does."""
     tests = cmake_tests(snapshot)
-    parts = []
-    if tests.options:
-        parts.append(f"the options {', '.join(tests.options[:_NAMED])}")
-    if tests.programs:
-        parts.append(f"the programs {', '.join(tests.programs[:_NAMED])}")
-    if tests.targets:
-        parts.append(f"the targets {', '.join(tests.targets[:_NAMED])}")
+    parts = [f"the {kind} {', '.join(names[:_NAMED])}" for kind, names in tests._asdict().items() if names]
     if not parts:
         return ""
     switches = "".join(f" -D{name}=ON" for name in tests.options[:_NAMED])

@@ -86,7 +86,7 @@ class NamedCheck(NamedTuple):
         named = (self.name, self.source)
         rows = (row.hints for row in known_commands() if (row.name, "the project's files") == named)
         hints_of_kind = (hints.get(kind) or hints.get("*") for hints in (*rows, _table()["hints"]))
-        hint = next((one for one in hints_of_kind if one), "")
+        hint = next(filter(None, hints_of_kind), "")
         return f"{fault} ({hint})" if hint else fault
 
 
@@ -221,12 +221,11 @@ def _matching(snapshot: Snapshot, pattern: str) -> list[str]:
     return sorted(
         path
         for path, entry in snapshot.entries.items()
-        if entry.kind == "file" and compiled.fullmatch(path) and not _is_installed(path)
+        if entry.kind == "file"
+        and compiled.fullmatch(path)
+        and "node_modules/" not in path
+        and not path.startswith(f"{PACKAGES_FOLDER}/")
     )
-
-
-def _is_installed(path: str) -> bool:
-    return "node_modules/" in path or path.startswith(f"{PACKAGES_FOLDER}/")
 
 
 def _class_name(snapshot: Snapshot, pattern: str) -> str:

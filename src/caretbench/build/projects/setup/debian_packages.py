@@ -144,10 +144,10 @@ def with_libraries(snapshot: Snapshot, environment: Mapping[str, str]) -> Mappin
 def unpacking_command(archives: Sequence[DebianArchive], folder: str) -> str:
     """Return the command that fetches archives, compares their hashes, and unpacks them into a folder, without root."""
     fetch = "import sys, urllib.request as r; [r.urlretrieve(u, u.rpartition(chr(47))[2]) for u in sys.argv[1:]]"
-    sums = " ".join(f"'{one.sha256}  {one.url.rpartition('/')[2]}'" for one in archives)
+    sums = " ".join(f"'{archive.sha256}  {archive.url.rpartition('/')[2]}'" for archive in archives)
     steps = (
         f"cd {folder}",
-        f"python3 -c '{fetch}' {' '.join(one.url for one in archives)}",
+        f"python3 -c '{fetch}' {' '.join(archive.url for archive in archives)}",
         f"printf '%s\\n' {sums} | sha256sum -c --quiet",
         'for one in *.deb; do dpkg-deb -x "$one" .; done',
         # Files keep the times of the archive, and only new ones are taken over.
@@ -173,12 +173,13 @@ def gems_command(names: Collection[str], folder: str) -> str | None:
     None if Ruby has all of them, or apt knows no package of another. It succeeds where nothing can be fetched.
     """
     absent = _printed("ruby", "-e", _ABSENT_GEMS, *names).split() if names else []
-    plain = (re.sub(r"[/_]", "-", part) for name in absent for part in (name, name.partition("/")[0]))
-    archives = library_archives(tuple({f"ruby-{one}": None for one in plain if f"ruby-{one}" in available_packages()}))
+    gems = (gem for name in absent for gem in (name, name.partition("/")[0]))
+    packages = dict.fromkeys(f"ruby-{re.sub(r'[/_]', '-', gem)}" for gem in gems)
+    archives = library_archives(tuple(package for package in packages if package in available_packages()))
     if not archives:
         return None
-    places = ("lib/ruby/vendor_ruby", "lib/*/ruby/vendor_ruby/*", "share/rubygems-integration/all/gems/*/lib")
-    listed = " ".join(f"{LIBRARIES}/usr/{place}" for place in places)
+    folders = ("lib/ruby/vendor_ruby", "lib/*/ruby/vendor_ruby/*", "share/rubygems-integration/all/gems/*/lib")
+    listed = " ".join(f"{LIBRARIES}/usr/{path}" for path in folders)
     copied = f'for one in {listed}; do [ ! -d "$one" ] || cp -r "$one/." {folder}; done'
     return f"{{ ( {unpacking_command(archives, LIBRARIES)} && mkdir -p {folder} && {copied} ); rm -rf {LIBRARIES}; }}"
 
@@ -213,7 +214,7 @@ def cpp_package(name: str) -> str | None:
     row = cpp_library(name)
     plain = name.lower()
     names = (row.package,) if row is not None else (f"lib{plain}-dev", f"{plain}-dev", f"{plain}")
-    return next((one for one in names if one in available_packages() and _is_for_builds(one)), None)
+    return next((package for package in names if package in available_packages() and _is_for_builds(package)), None)
 
 
 def _is_for_builds(package: str) -> bool:

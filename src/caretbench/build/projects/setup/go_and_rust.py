@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -122,7 +122,7 @@ def _module_command(snapshot: Snapshot) -> str | None:
         for folder in folders
         if name.endswith(f"/{folder}")
     )
-    module = max(paths, key=lambda one: (paths[one], -len(one), one), default="project")
+    module = max(paths, key=lambda path: (paths[path], -len(path), path), default="project")
     others = [name for name in imported if not f"{name}/".startswith(f"{module}/")]
     written = f"printf 'module %s\\n\\n{_GO_WITHOUT_MODULE}\\n' {shlex.quote(module)} > go.mod"
     return f"{written} && {_GO_MODULES} tidy" if others else written
@@ -134,8 +134,9 @@ def _files(snapshot: Snapshot, ending: str) -> Iterator[str]:
 
 def cargo_command(snapshot: Snapshot) -> str | None:
     """Return the command that leaves crates out of Cargo.toml that its tests do not need; None if all are needed."""
-    reduced = _reduced(snapshot)
-    return None if reduced is None else f"printf %s {shlex.quote(reduced)} > Cargo.toml"
+    needed = _needed_manifest(snapshot)
+    before, after = toml_text(read_toml(snapshot, "Cargo.toml")), toml_text(needed or {})
+    return f"printf %s {shlex.quote(after)} > Cargo.toml" if needed is not None and after != before else None
 
 
 def vendored_command(fault: str, named: str | None) -> str | None:
@@ -152,21 +153,16 @@ def debian_crates_command(fault: str, snapshot: Snapshot) -> str | None:
     names: dict[str, None] = {}
     for _, table in _tables(manifest or {}):
         for name, value in table.items():
-            one = value if isinstance(value, dict) else {}
-            if "path" in one:
+            crate = value if isinstance(value, dict) else {}
+            if "path" in crate:
                 continue
-            package = f"librust-{_debian_crate(one.get('package', name))}"
+            package = f"librust-{_debian_crate(crate.get('package', name))}"
             # A package of its own for a feature with further crates; proptest's lacks those of its default.
-            parts = ("default", *one.get("features", ()))
-            names |= {f"{package}-dev": None} | {
-                feature: None
-                for part in parts
-                if (feature := f"{package}+{_debian_crate(part)}-dev") in available_packages()
-            }
-            table[name] = {
-                **{key: one[key] for key in one if key not in ("git", "branch", "rev", "tag")},
-                "version": "*",
-            }
+            features = (f"{package}+{_debian_crate(part)}-dev" for part in ("default", *crate.get("features", ())))
+            names[f"{package}-dev"] = None
+            names |= dict.fromkeys(feature for feature in features if feature in available_packages())
+            kept = {key: crate[key] for key in crate if key not in ("git", "branch", "rev", "tag")}
+            table[name] = {**kept, "version": "*"}
     if manifest is None or not available_packages().issuperset(names):
         return None
     archives = library_archives(tuple(names), _MAX_CRATES)
@@ -189,16 +185,10 @@ def newer_rust_message(message: str) -> str:
     )
 
 
-def _reduced(snapshot: Snapshot) -> str | None:
-    needed = _needed_manifest(snapshot)
-    before, after = toml_text(read_toml(snapshot, "Cargo.toml")), toml_text(needed or {})
-    return after if needed is not None and after != before else None
-
-
 def _tables(manifest: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the tables of crates of a manifest, with their kinds."""
-    for place in (manifest, *manifest.get("target", {}).values()):
-        yield from ((kind, place[kind]) for kind in _DEPENDENCIES if kind in place)
+    for tables in (manifest, *manifest.get("target", {}).values()):
+        yield from ((kind, tables[kind]) for kind in _DEPENDENCIES if kind in tables)
 
 
 def _needed_manifest(snapshot: Snapshot) -> dict[str, Any] | None:
@@ -211,12 +201,15 @@ def _needed_manifest(snapshot: Snapshot) -> dict[str, Any] | None:
             del table[name]
     features: dict[str, list[str]] = manifest.get("features", {})
     # serde?/std is of serde only where another feature asks for it.
-    enabled = {_crate(one) for one in _enabled(features) if "?/" not in one}
+    enabled = {_crate(part) for part in _enabled(features) if "?/" not in part}
     dropped: set[str] = set()
     for _, table in _tables(manifest):
-        dropped |= _drop_optional(table, enabled)
+        optional = {name for name, value in table.items() if isinstance(value, dict) and value.get("optional")}
+        for name in optional - enabled:
+            del table[name]
+        dropped |= optional - enabled
     for feature, parts in features.items():
-        features[feature] = [one for one in parts if one in features or _crate(one) not in dropped]
+        features[feature] = [part for part in parts if part in features or _crate(part) not in dropped]
     # rustc warns of a cfg whose feature nobody declares, and some crates deny warnings.
     if dropped:
         manifest["features"] = {**{name: [] for name in sorted(dropped)}, **features}
@@ -227,15 +220,7 @@ def _unused(table: Mapping[str, Any], snapshot: Snapshot) -> list[str]:
     """Return the crates of a table that neither sources nor tests name."""
     paths = (path for path in _files(snapshot, ".rs") if path.startswith(("src/", "tests/")))
     used = {word for path in paths for word in re.findall(r"\w+", read_text(snapshot, path) or "")} if table else set()
-    return [one for one in table if one.replace("-", "_") not in used]
-
-
-def _drop_optional(table: dict[str, Any], enabled: Collection[str]) -> set[str]:
-    optional = {name for name, value in table.items() if isinstance(value, dict) and value.get("optional")}
-    dropped = optional - {*enabled}
-    for name in dropped:
-        del table[name]
-    return dropped
+    return [name for name in table if name.replace("-", "_") not in used]
 
 
 def _crate(part: str) -> str:
@@ -247,7 +232,7 @@ def _enabled(features: Mapping[str, list[str]]) -> set[str]:
     """Return all that the default features turn on."""
     reached, open_names = {"default"}, ["default"]
     while open_names:
-        fresh = [one for one in features.get(open_names.pop(), ()) if one not in reached]
+        fresh = [part for part in features.get(open_names.pop(), ()) if part not in reached]
         reached.update(fresh)
         open_names += fresh
     return reached

@@ -8,6 +8,7 @@ import shutil
 import zipfile
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
@@ -135,7 +136,7 @@ def _jars(snapshot: Snapshot, sources: Iterable[str]) -> tuple[str, ...]:
         listed.setdefault(str(PurePosixPath(path).parent), []).append(path)
     jars = []
     for folder in sorted(listed, key=lambda folder: (folder == JARS_FOLDER, folder)):
-        if any(PurePosixPath(folder).is_relative_to(one) for one in sources):
+        if any(PurePosixPath(folder).is_relative_to(source) for source in sources):
             continue
         others = [path for path in listed[folder] if not _OF_BUNDLE.fullmatch(PurePosixPath(path).name)]
         has_own = folder != JARS_FOLDER and len(others) < len(listed[folder])
@@ -194,27 +195,24 @@ def java_packages(snapshot: Snapshot) -> JavaPackages:
             continue
         text = snapshot.read(path)[:_MAX_BYTES].decode("utf-8", "replace")
         folder = path.rpartition("/")[0]
-        module = _maven_module(text) if path.endswith("pom.xml") else _Module(None, tuple(_others(text)))
-        if module.artefact is not None:
-            project_artefacts.add(module.artefact)
+        artefact, dependencies = _maven_module(text) if path.endswith("pom.xml") else (None, [*_others(text)])
+        if artefact is not None:
+            project_artefacts.add(artefact)
         if not folder or any(source.startswith(f"{folder}/") for source in tested):
-            named.update(dict.fromkeys(module.dependencies))
-    wanted = tuple(one for one in named if one not in project_artefacts and one.group not in _IN_BUNDLE)
+            named.update(dict.fromkeys(dependencies))
+    artefacts = tuple(
+        artefact for artefact in named if artefact not in project_artefacts and artefact.group not in _IN_BUNDLE
+    )
     jars: dict[Path, None] = {}
-    absent = [one for one in wanted if not _collect(one, jars, set())]
-    return JavaPackages(wanted, tuple(jars), tuple(absent))
+    absent = tuple(artefact for artefact in artefacts if not _collect(artefact, jars, set()))
+    return JavaPackages(artefacts, tuple(jars), absent)
 
 
-class _Module(NamedTuple):
-    artefact: Artefact | None
-    dependencies: tuple[Artefact, ...]
-
-
-def _maven_module(text: str) -> _Module:
+def _maven_module(text: str) -> tuple[Artefact | None, list[Artefact]]:
     """Return a POM's own artefact and the dependencies that compiling and testing need; none if it is malformed."""
     root = parsed_xml(text)
     if root is None:
-        return _Module(None, ())
+        return None, []
     parent_group = child_text(root, "parent/groupId")
     group, name = child_text(root, "groupId") or parent_group, child_text(root, "artifactId")
     values = {part.tag: (part.text or "").strip() for part in root.find("properties") or ()}
@@ -224,7 +222,7 @@ def _maven_module(text: str) -> _Module:
         parts = (_filled(child_text(entry, part), values) for part in ("groupId", "artifactId"))
         if child_text(entry, "scope") not in ("system", "import") and child_text(entry, "optional") != "ignored":
             artefacts.append(Artefact(*parts))
-    return _Module(Artefact(group, name), tuple(entry for entry in artefacts if entry.group and entry.name))
+    return Artefact(group, name), [artefact for artefact in artefacts if artefact.group and artefact.name]
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
@@ -292,8 +290,9 @@ def install_command(snapshot: Snapshot) -> str | None:
     if not packages.artefacts:
         return None
     copied = " ".join(map(str, packages.jars))
-    known = available_packages() if packages.absent else ()
-    archives = java_archives(tuple(name for one in packages.absent if (name := debian_package(one, known))))
+    apt_names = available_packages() if packages.absent else ()
+    names = (debian_package(artefact, apt_names) for artefact in packages.absent)
+    archives = java_archives(tuple(filter(None, names)))
     parts = (
         f"mkdir -p {JARS_FOLDER} && cp -L {copied} {JARS_FOLDER}" if copied else "",
         jars_command(archives, JARS_FOLDER) if archives else "",
@@ -313,8 +312,8 @@ def missing_message(snapshot: Snapshot, missing: Sequence[str]) -> str:
     build = java_packages(snapshot)
     of_bundle = [package for package in missing if package.startswith(_BUNDLE_PACKAGES)]
     likely = {package: likely_artefact(package, build.artefacts) for package in missing if package not in of_bundle}
-    named = tuple(dict.fromkeys(one for one in likely.values() if one is not None))
-    unknown = [package for package, one in likely.items() if one is None]
+    named = tuple(dict.fromkeys(artefact for artefact in likely.values() if artefact is not None))
+    unknown = [package for package, artefact in likely.items() if artefact is None]
     lines = []
     if of_bundle:
         lines.append(f"`caretbench deps build tools/junit --install-system` brings {', '.join(of_bundle[:_NAMED])}")
@@ -322,14 +321,12 @@ def missing_message(snapshot: Snapshot, missing: Sequence[str]) -> str:
         lines.append(f"its build files name {', '.join(map(str, named[:_NAMED]))}")
     if unknown:
         lines.append(f"no artefact of its build files is known to contain {', '.join(unknown[:_NAMED])}")
-    absent = [one for one in named if one in build.absent]
     # All that are absent: a compiler's message stops before it has named all.
-    offered = {one: package for one in build.absent if named and (package := debian_package(one, available_packages()))}
+    packages = {artefact: debian_package(artefact, available_packages()) for artefact in build.absent if named}
+    offered = [package for package in packages.values() if package]
     if offered:
-        lines.append(
-            f"Debian has them: `apt-get install {' '.join(dict.fromkeys(offered.values()))}`, then --setup auto"
-        )
-    without = [str(one) for one in absent if one not in offered]
+        lines.append(f"Debian has them: `apt-get install {' '.join(dict.fromkeys(offered))}`, then --setup auto")
+    without = [str(artefact) for artefact in named if artefact in packages and not packages[artefact]]
     if without:
         lines.append(
             f"Debian has no package for {', '.join(without[:_NAMED])}: "
@@ -341,9 +338,8 @@ def missing_message(snapshot: Snapshot, missing: Sequence[str]) -> str:
 def likely_artefact(package: str, artefacts: Sequence[Artefact]) -> Artefact | None:
     """Return the artefact whose group and name share most words with a package; None if none shares its first two."""
     words = package.split(".")
-    scored = [(_shared(words, one), one) for one in artefacts]
-    best = max(scored, key=lambda entry: entry[0], default=None)
-    return best[1] if best is not None and best[0] >= min(2, len(words)) else None
+    best = max(artefacts, key=partial(_shared, words), default=None)
+    return best if best is not None and _shared(words, best) >= min(2, len(words)) else None
 
 
 def _shared(words: Sequence[str], artefact: Artefact) -> float:

@@ -9,10 +9,12 @@ import shlex
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from caretbench.build.projects.failure_reasons import npm_errors
+from caretbench.build.projects.setup.project_tables import strings
 from caretbench.build.projects.test_outcomes import without_bail
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.projects.runner_options import (
@@ -112,14 +114,10 @@ class _Called(NamedTuple):
     arguments: str = ""
 
 
-def read_package_json(snapshot: Snapshot) -> Mapping[str, object]:
+def read_package_json(snapshot: Snapshot, path: str = PACKAGE_JSON) -> Mapping[str, object]:
     """Return the contents of ``package.json``; empty if it is missing or malformed."""
-    return _read_package(snapshot, PACKAGE_JSON) if PACKAGE_JSON in snapshot.entries else {}
-
-
-def _read_package(snapshot: Snapshot, path: str) -> Mapping[str, object]:
     try:
-        contents = json.loads(snapshot.read(path).decode("utf-8-sig"))
+        contents = json.loads(snapshot.read(path).decode("utf-8-sig")) if path in snapshot.entries else {}
     except ValueError:
         return {}
     return contents if isinstance(contents, dict) else {}
@@ -136,11 +134,11 @@ def test_script(snapshot: Snapshot) -> PackageScript | None:
 
 def _with_own_globals(path: str, snapshot: Snapshot) -> Mapping[str, object]:
     """Return ``package.json`` without ts-jest where jest has globals, which those of our command would replace."""
-    package = _read_package(snapshot, path) if path in snapshot.entries else {}
+    package = read_package_json(snapshot, path)
     settings = f"{posixpath.dirname(path)}/jest.config.".lstrip("/")
     jest = package.get("jest")
     has_globals = isinstance(jest, dict) and "globals" in jest
-    if has_globals or any(b"globals" in snapshot.read(one) for one in snapshot.entries if one.startswith(settings)):
+    if has_globals or any(b"globals" in snapshot.read(name) for name in snapshot.entries if name.startswith(settings)):
         kept = {name: version for name, version in listed_texts(package, "devDependencies") if name != "ts-jest"}
         return {**package, "devDependencies": kept}
     return package
@@ -150,18 +148,18 @@ def _script(
     package: Mapping[str, object], name: str, members: Mapping[str, Mapping[str, object]], *, report: bool = True
 ) -> PackageScript | None:
     """Return a script of a package; without ``report`` its runners write none."""
-    known = {one: _without_coverage(text) for one, text in listed_texts(package, "scripts")}
-    if name not in known or _NOT_WRITTEN.search(known[name]):
+    scripts = {script: _without_coverage(text) for script, text in listed_texts(package, "scripts")}
+    if name not in scripts or _NOT_WRITTEN.search(scripts[name]):
         return None
-    before = _parts(f"pre{name}", known, ()) if f"pre{name}" in known else []
-    parts = _first_tests(list(filter(None, [*before, *_parts(name, known, ())])))
+    before = _parts(f"pre{name}", scripts, ()) if f"pre{name}" in scripts else []
+    parts = _first_tests(list(filter(None, [*before, *_parts(name, scripts, ())])))
     versions = dict(listed_texts(package, "devDependencies"))
     steps: list[_Step] = []
     for part in parts:
         called = _RUNS_MEMBERS.match(part)
         if called is None:
             command = runner_command(part, versions, report=report)
-            steps.append(_Step(command, tuple(_programs(part, known, ())), runner_name(part) is not None))
+            steps.append(_Step(command, tuple(_programs(part, scripts, ())), runner_name(part) is not None))
         else:
             steps += _member_steps(members, called["name"], report=report)
     if not steps:
@@ -220,11 +218,8 @@ def missing_programs(snapshot: Snapshot, script: PackageScript) -> tuple[str, ..
 def _first_tests(parts: list[str]) -> list[str]:
     """Return the parts up to the first tests; later ones build and test the published package."""
     tests = [runner_name(part) is not None for part in parts]
-    if True not in tests:
-        return parts
-    first = tests.index(True)
-    behind = next((n for n in range(first, len(parts)) if not tests[n]), len(parts))
-    return parts[:behind]
+    end = next((n for n, (before, here) in enumerate(pairwise(tests), 1) if before and not here), len(parts))
+    return parts[:end]
 
 
 def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> list[str]:
@@ -241,7 +236,8 @@ def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> lis
                 parts.append(_unwrapped(_RUNS_PROGRAM.sub("", part)))
             continue
         for inner in called.names:
-            if _is_other(inner) and not _called(scripts[inner].strip(), scripts, above):
+            is_other = re.search(script_rules().other_script_names, inner) is not None
+            if is_other and not _called(scripts[inner].strip(), scripts, above):
                 continue
             inner_parts = _parts(inner, scripts, above)
             if inner_parts == [scripts[inner].strip()] and runner_name(inner_parts[0]) is None:
@@ -252,35 +248,31 @@ def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> lis
     return parts
 
 
-def _is_other(name: str) -> bool:
-    return re.search(script_rules().other_script_names, name) is not None
-
-
 def _called(part: str, scripts: Mapping[str, str], above: Collection[str]) -> _Called | None:
     """Return the scripts that a part starts, if it does nothing else."""
-    known = [name for name in scripts if name not in above]
+    others = [name for name in scripts if name not in above]
     several = _RUNS_SEVERAL.match(part)
     if several:
-        return _Called(_matching_scripts(several[1], known))
+        return _Called(_matching_scripts(several[1], others))
     match = _RUNS.match(part)
     if match is None:
         return None
     pattern = _PATTERN.fullmatch(match[1])
-    names = _searched_scripts(pattern[1], known) if pattern else (match[1],) if match[1] in known else ()
+    names = _searched_scripts(pattern[1], others) if pattern else (match[1],) if match[1] in others else ()
     return _Called(names, match["arguments"] or "") if names else None
 
 
-def _matching_scripts(words: str, known: Collection[str]) -> tuple[str, ...]:
+def _matching_scripts(words: str, scripts: Collection[str]) -> tuple[str, ...]:
     """Return the scripts that the words of ``npm-run-all`` name; ``*`` is within a part of a name, ``**`` anything."""
-    wanted = [word for word in shlex.split(words) if not word.startswith("-")]
-    patterns = [re.escape(word).replace(r"\*\*", ".*").replace(r"\*", "[^:]*") for word in wanted]
-    return tuple(name for one in patterns for name in known if re.fullmatch(one, name))
+    named = [word for word in shlex.split(words) if not word.startswith("-")]
+    patterns = [re.escape(word).replace(r"\*\*", ".*").replace(r"\*", "[^:]*") for word in named]
+    return tuple(name for pattern in patterns for name in scripts if re.fullmatch(pattern, name))
 
 
-def _searched_scripts(pattern: str, known: Collection[str]) -> tuple[str, ...]:
+def _searched_scripts(pattern: str, scripts: Collection[str]) -> tuple[str, ...]:
     """Return the scripts that a regular expression of pnpm matches."""
     try:
-        return tuple(name for name in known if re.search(pattern, name))
+        return tuple(name for name in scripts if re.search(pattern, name))
     except re.error:
         return ()
 
@@ -353,8 +345,9 @@ def install_command(snapshot: Snapshot, excluded: Collection[str] = (), *, unnee
     kept = len(members)
     for field, name, version in _dependencies(snapshot):
         foreign = _RANGE.match(version)
+        of_index = not version.startswith(("link:", "portal:", "workspace:", "file:"))
         # Linters and tools for releases take most of the space of many projects, and tests say nothing about them.
-        if name in excluded or (_is_unneeded(field, name, version) and not (unneeded and _is_of_index(version))):
+        if name in excluded or (_is_unneeded(field, name, version) and not (unneeded and of_index)):
             deleted.append(f"{field}[{name}]")
             continue
         kept += 1
@@ -374,8 +367,8 @@ def install_command(snapshot: Snapshot, excluded: Collection[str] = (), *, unnee
 def _workspace_steps(snapshot: Snapshot, members: Sequence[str]) -> Iterator[str]:
     """Yield the commands that make a workspace of pnpm or yarn one that npm understands."""
     if members and "workspaces" not in read_package_json(snapshot):
-        yield f"npm pkg set {shlex.join(f'workspaces[]={PurePosixPath(one).parent}' for one in members)}"
-    foreign = [one for one in members if _FOREIGN.search(snapshot.read(one))]
+        yield f"npm pkg set {shlex.join(f'workspaces[]={PurePosixPath(path).parent}' for path in members)}"
+    foreign = [path for path in members if _FOREIGN.search(snapshot.read(path))]
     if foreign:
         yield f"sed -i -E {shlex.quote(_AS_NPM)} {shlex.join(foreign)}"
 
@@ -387,14 +380,14 @@ def _members(snapshot: Snapshot) -> list[str]:
     if named is None and _PNPM in snapshot.entries:
         _, _, text = snapshot.read(_PNPM).decode("utf-8", "replace").partition("packages:")
         named = _LISTED.findall(re.split(r"^\w", text, maxsplit=1, flags=re.MULTILINE)[0])
-    patterns = [one.strip("./").rstrip("/") for one in named if isinstance(one, str)] if isinstance(named, list) else []
+    patterns = [pattern.strip("./").rstrip("/") for pattern in strings(named)]
     return sorted(
         path
         for path, entry in snapshot.entries.items()
         if entry.kind == "file"
         and path.endswith(f"/{PACKAGE_JSON}")
         and "node_modules/" not in path
-        and any(PurePosixPath(path).parent.match(one) for one in patterns if one and not one.startswith("!"))
+        and any(PurePosixPath(path).parent.match(name) for name in patterns if name and not name.startswith("!"))
     )
 
 
@@ -403,8 +396,8 @@ def npm_packages(snapshot: Snapshot) -> tuple[str, ...]:
     if _INSTALLED not in snapshot.entries:
         return ()
     listed = json.loads(snapshot.read(_INSTALLED))["packages"]
-    named = ((path.rpartition("node_modules/")[2], one) for path, one in listed.items())
-    return tuple(sorted(f"{name}@{one.get('version')} {one.get('integrity', '')}".strip() for name, one in named))
+    named = ((path.rpartition("node_modules/")[2], row) for path, row in listed.items())
+    return tuple(sorted(f"{name}@{row.get('version')} {row.get('integrity', '')}".strip() for name, row in named))
 
 
 def smaller_install_command(snapshot: Snapshot) -> str | None:
@@ -432,10 +425,10 @@ def smaller_install_command(snapshot: Snapshot) -> str | None:
 
 def _names_packages(path: str, snapshot: Snapshot) -> bool:
     """Return whether a file names the packages that it needs: a source or a tool's settings, not ``package.json``."""
-    place = PurePosixPath(path)
-    if snapshot.entries[path].kind != "file" or not project_rules().files.folders.isdisjoint(place.parts[:-1]):
+    file = PurePosixPath(path)
+    if snapshot.entries[path].kind != "file" or not project_rules().files.folders.isdisjoint(file.parts[:-1]):
         return False
-    return place.suffix in _SOURCES or (len(place.parts) == 1 and place.name.startswith("."))
+    return file.suffix in _SOURCES or (len(file.parts) == 1 and file.name.startswith("."))
 
 
 def _dependencies(snapshot: Snapshot) -> list[tuple[str, str, str]]:
@@ -453,10 +446,6 @@ def _is_unneeded(field: str, name: str, version: str) -> bool:
     if version.startswith("workspace:") and field == "devDependencies":
         patterns = (*patterns, *rules.unpublished_packages)
     return any(re.fullmatch(pattern, name) for pattern in patterns)
-
-
-def _is_of_index(version: str) -> bool:
-    return not version.startswith(("link:", "portal:", "workspace:", "file:"))
 
 
 def missing_packages(message: str) -> tuple[str, ...]:
@@ -486,7 +475,7 @@ def npm_failure(output: str, snapshot: Snapshot) -> str:
 def _missing(lines: Collection[str], required: Mapping[str, str]) -> set[str]:
     """Return the required packages that npm's message names as missing, or whose git repository it cannot reach."""
     named = {match[1] or match[2] for line in lines for match in _MISSING.finditer(line)}
-    places = {match[1].lower() for match in map(_REPOSITORY.search, lines) if match}
+    paths = {match[1].lower() for match in map(_REPOSITORY.search, lines) if match}
     return {
-        name for name, version in required.items() if name in named or any(place in version.lower() for place in places)
+        name for name, version in required.items() if name in named or any(path in version.lower() for path in paths)
     }

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.build.projects.failure_reasons import telling_lines
@@ -27,7 +28,7 @@ from caretbench.build.projects.setup.project_tables import read_text
 from caretbench.build.projects.setup.pytest_settings import missing_test_folders
 from caretbench.build.projects.setup.python.declared_packages import python_fault
 from caretbench.errors import DataError
-from caretbench.execution.execution_types import Status
+from caretbench.execution.execution_types import Limits, Status
 from caretbench.execution.workspaces.snapshot_archive import (
     MAX_ARCHIVE_BYTES,
     MAX_PART_BYTES,
@@ -40,7 +41,6 @@ from caretbench.execution.workspaces.snapshot_archive import (
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
-from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
 from caretbench.projects.settings import CheckSettings, project_rules
 
@@ -99,11 +99,7 @@ def offered_tests(snapshot: Snapshot, languages: Collection[str]) -> str:
 def offered_repository(snapshot: Snapshot) -> str:
     """Return the source that has the tests which a source distribution lacks, as a message; "" if none is named."""
     head = (read_text(snapshot, "PKG-INFO") or "").partition("\n\n")[0]
-    labelled = {
-        label.strip().lower(): url
-        for url_label, home, url in _PROJECT_URL.findall(head)
-        for label in (url_label or home,)
-    }
+    labelled = {(label or home).strip().lower(): url for label, home, url in _PROJECT_URL.findall(head)}
     urls = [labelled[label] for label in _REPOSITORY_LABELS if label in labelled] + list(labelled.values())
     address = next((match for url in urls if (match := _REPOSITORY.match(url))), None)
     if address is None:
@@ -121,10 +117,9 @@ def _folders(snapshot: Snapshot) -> Iterator[str]:
         if "*" not in name
     }
     names |= {"package.json", "pyproject.toml", "setup.py"}
-    places = {PurePosixPath(path).parent.as_posix() for path in snapshot.entries if PurePosixPath(path).name in names}
-    near = (
-        folder for folder in places if folder != "." and folder.count("/") < _DEPTH and not _is_foreign(f"{folder}/")
-    )
+    files = (PurePosixPath(path) for path in snapshot.entries)
+    folders = {file.parent.as_posix() for file in files if file.name in names} - {"."}
+    near = (folder for folder in folders if folder.count("/") < _DEPTH and not _is_foreign(f"{folder}/"))
     yield from sorted(near, key=lambda folder: (folder.count("/"), folder))
 
 
@@ -160,7 +155,6 @@ _LACKS_TOOL = " would be the command, but "
 _NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
 _SETUP_FAULT = ("setup '", 'setup "')
 """Beginnings of the message about a set-up command that fails: Python quotes a command with quotes by others."""
-_TOO_LARGE = "its files take more than"
 _RUNNER = re.compile(r"No module named '?(pytest)\b")
 """Missing test runner that has its own bundle."""
 
@@ -186,27 +180,23 @@ _NO_SETUP: Final = SetupStep("no set-up", None)
 
 def setup_command(snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()) -> str | None:
     """Return the command that installs the packages that a project's files name; None if they name none."""
-    return " && ".join(_parts(snapshot, languages, checks)) or None
+    return " && ".join(_install_commands(snapshot, languages, checks)) or None
 
 
-def _parts(snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings]) -> list[str]:
+def _install_commands(snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings]) -> list[str]:
     """Return the installing command of each language that names packages."""
-    parts: list[str | None] = []
-    if "python" in languages:
-        parts.append(python_packages.install_command(snapshot, _python_runner(snapshot, checks)))
-    if _JAVASCRIPT & set(languages):
-        parts.append(package_json.install_command(snapshot))
-    if "cpp" in languages:
-        parts.append(cmake_project.submodules_command(snapshot))
-    if "java" in languages:
-        parts.append(java_project.install_command(snapshot))
-    if "ruby" in languages:
-        parts.append(ruby_gems.install_command(snapshot))
-    if "go" in languages:
-        parts.append(go_and_rust.go_command(snapshot))
-    if "rust" in languages:
-        parts.append(go_and_rust.cargo_command(snapshot))
-    return [part for part in parts if part]
+    installers: Mapping[str, Callable[[Snapshot], str | None]] = {
+        "python": lambda project: python_packages.install_command(project, _python_runner(project, checks)),
+        "javascript": package_json.install_command,
+        "typescript": package_json.install_command,
+        "cpp": cmake_project.submodules_command,
+        "java": java_project.install_command,
+        "ruby": ruby_gems.install_command,
+        "go": go_and_rust.go_command,
+        "rust": go_and_rust.cargo_command,
+    }
+    chosen = dict.fromkeys(install for language, install in installers.items() if language in languages)
+    return [command for install in chosen if (command := install(snapshot))]
 
 
 def _python_runner(snapshot: Snapshot, checks: Sequence[CheckSettings]) -> str | None:
@@ -221,7 +211,8 @@ def next_setup(
 ) -> SetupStep | None:
     """Return the next way to set a project up after those that failed, cheapest first; None if there is no other."""
     fault = tried[-1].fault if tried else ""
-    named = setup_command(snapshot, languages, checks)
+    commands = _install_commands(snapshot, languages, checks)
+    named = " && ".join(commands) or None
     steps = [SetupStep("the packages that its files name", named)] if named or tried else [_NO_SETUP]
     if tried and _JAVASCRIPT & set(languages):
         steps += _npm_steps(fault, snapshot)
@@ -230,15 +221,13 @@ def next_setup(
         plain = python_packages.plain_install_command(snapshot, _python_runner(snapshot, checks))
         steps.append(SetupStep("without git addresses and lines that name no package", plain))
     steps += _compiled_steps("; ".join(step.fault for step in tried), named, languages, snapshot)
+    if fails and len(commands) > 1:
+        apart = "; ".join((*(f"( {command} )" for command in commands), "true"))
+        steps.append(SetupStep("each language alone", apart))
     if fails:
-        steps += [*_apart(_parts(snapshot, languages, checks)), _NO_SETUP]
-    known = {step.command for step in tried}
-    return next((one for one in steps if one.command not in known and (one.command or one == _NO_SETUP)), None)
-
-
-def _apart(parts: Sequence[str]) -> Iterator[SetupStep]:
-    if len(parts) > 1:
-        yield SetupStep("each language alone", "; ".join((*(f"( {part} )" for part in parts), "true")))
+        steps.append(_NO_SETUP)
+    before = {step.command for step in tried}
+    return next((step for step in steps if step.command not in before and (step.command or step == _NO_SETUP)), None)
 
 
 def _npm_steps(fault: str, snapshot: Snapshot) -> Iterator[SetupStep]:
@@ -258,21 +247,16 @@ def _npm_steps(fault: str, snapshot: Snapshot) -> Iterator[SetupStep]:
 def _compiled_steps(
     fault: str, named: str | None, languages: Collection[str], snapshot: Snapshot
 ) -> Iterator[SetupStep]:
-    modules = go_and_rust.debian_modules_command(fault, snapshot) if "go" in languages else None
-    if modules is not None:
+    """Yield steps of compiled languages; those that do not fit a fault have no command."""
+    if "go" in languages:
+        modules = go_and_rust.debian_modules_command(fault, snapshot)
         yield SetupStep("Debian's packages of modules", modules)
-    newer = go_and_rust.newer_go_command(fault, modules or named) if "go" in languages else None
-    if newer is not None:
-        yield SetupStep("a newer Go", newer)
-    vendored = go_and_rust.vendored_command(fault, named) if "rust" in languages else None
-    if vendored is not None:
-        yield SetupStep("the crates that are left", vendored)
-    crates = go_and_rust.debian_crates_command(fault, snapshot) if "rust" in languages else None
-    if crates is not None:
-        yield SetupStep("Debian's packages of crates", crates)
-    libraries = libraries_command(fault, named) if "cpp" in languages else None
-    if libraries is not None:
-        yield SetupStep("Debian's packages of libraries", libraries)
+        yield SetupStep("a newer Go", go_and_rust.newer_go_command(fault, modules or named))
+    if "rust" in languages:
+        yield SetupStep("the crates that are left", go_and_rust.vendored_command(fault, named))
+        yield SetupStep("Debian's packages of crates", go_and_rust.debian_crates_command(fault, snapshot))
+    if "cpp" in languages:
+        yield SetupStep("Debian's packages of libraries", libraries_command(fault, named))
 
 
 def may_help(fault: str) -> bool:
@@ -345,7 +329,7 @@ def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> lis
         listed = (name for names in _ABSENT_PACKAGES.findall(message) for name in names.split(", "))
         packages = [name for name in listed if _JAVA_PACKAGE.fullmatch(name)]
         offers.append(java_project.missing_message(snapshot, packages) if packages else "")
-    return [one for one in offers if one]
+    return [offer for offer in offers if offer]
 
 
 def _other_tests(message: str, snapshot: Snapshot, languages: Collection[str]) -> list[str]:
@@ -386,14 +370,38 @@ SETUP_LIMITS: Final = WORKSPACE_LIMITS.model_copy(
 )
 
 
-def run_setup(
+def run_packed(
     engine: WorkspaceExecutor,
-    project: StoredProject,
+    project: Snapshot,
     command: str,
-    bundle: str | None = None,
+    bundle: str | None,
+    limits: Limits,
     *,
-    creates_files: bool = True,
-) -> StoredProject:
+    environment: Mapping[str, str] = MappingProxyType({}),
+    stdin: bytes | None = None,
+    identity: str = "setup",
+) -> WorkspaceResult:
+    """Return the result of a command that reaches package indexes; its files are parts of an archive of new files."""
+    request = WorkspaceRequest(
+        id=identity,
+        snapshot=project.id,
+        command=packing_command(command),
+        environment={"HOME": "/tmp/home", **environment},  # noqa: S108  a path inside the sandbox
+        stdin=stdin,
+        bundle=bundle,
+        network="index",
+        results=PART_PATTERNS,
+        result_bytes=MAX_PART_BYTES,
+        total_result_bytes=MAX_ARCHIVE_BYTES,
+        limits=limits,
+    )
+    [result] = engine.submit([request])
+    return result
+
+
+def run_setup(
+    engine: WorkspaceExecutor, project: Snapshot, command: str, bundle: str | None = None, *, creates_files: bool = True
+) -> Snapshot:
     """Run a setup command and return the project with the files it created, which are not mined.
 
     ``bundle`` is a bundle that the command may use, such as a test framework to compile against. Without
@@ -402,20 +410,8 @@ def run_setup(
     Raises:
         SetupError: the command fails, or creates no files or too large ones.
     """
-    request = WorkspaceRequest(
-        id="setup",
-        snapshot=project.snapshot.id,
-        command=packing_command(command),
-        environment={"HOME": "/tmp/home"},  # noqa: S108  a path inside the sandbox
-        bundle=bundle,
-        network="index",
-        results=PART_PATTERNS,
-        result_bytes=MAX_PART_BYTES,
-        total_result_bytes=MAX_ARCHIVE_BYTES,
-        limits=SETUP_LIMITS,
-    )
-    [result] = engine.submit([request])
-    _check(result, command, project.snapshot)
+    result = run_packed(engine, project, command, bundle, SETUP_LIMITS)
+    _check(result, command, project)
     if not result.files and not creates_files:
         return project
     if not result.files:
@@ -423,10 +419,9 @@ def run_setup(
             f"setup {command!r}: it created no file in the project; install packages into a folder of the project"
         )
     try:
-        snapshot = add_command_outputs(engine.workspace_runner.store, project.snapshot, result.files)
+        return add_command_outputs(engine.workspace_runner.store, project, result.files)
     except DataError as error:
         raise SetupError(f"setup {command!r}: {error}") from None
-    return StoredProject(snapshot, project.files, project.excluded)
 
 
 def _check(result: WorkspaceResult, command: str, snapshot: Snapshot) -> None:
@@ -442,10 +437,9 @@ def _check(result: WorkspaceResult, command: str, snapshot: Snapshot) -> None:
         raise SetupError(message, f"{result.stdout.text}\n{result.stderr.text}")
     problem = next((file.problem for file in result.files if file.problem), "")
     if problem or len(result.files) > MAX_PARTS:
-        most = PART_MB * MAX_PARTS
         raise SetupError(
-            f"setup {command!r}: {_TOO_LARGE} {most} MB packed; {_less(command, snapshot)}build a bundle "
-            f"instead, or name a --setup that installs less ({problem})"
+            f"setup {command!r}: its files take more than {PART_MB * MAX_PARTS} MB packed; {_less(command, snapshot)}"
+            f"build a bundle instead, or name a --setup that installs less ({problem})"
         )
 
 

@@ -73,7 +73,7 @@ def sub_table(table: Mapping[str, object], name: str) -> Mapping[str, object]:
 
 def strings(value: object) -> list[str]:
     """Return the texts in a list; empty if it is none."""
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def requirement_files(snapshot: Snapshot) -> tuple[str, ...]:
@@ -150,11 +150,11 @@ def parsed_xml(text: str) -> ElementTree.Element | None:
         root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))  # noqa: S314  no entities
     except ElementTree.ParseError:
         return None
-    for part in root.iter():
-        part.tag = part.tag.rpartition("}")[2] if isinstance(part.tag, str) else ""
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
     return root
 
 
-def child_text(part: ElementTree.Element, path: str) -> str:
+def child_text(element: ElementTree.Element, path: str) -> str:
     """Return the text of the first child at a path, without white space around it; "" if there is none."""
-    return (part.findtext(path) or "").strip()
+    return (element.findtext(path) or "").strip()

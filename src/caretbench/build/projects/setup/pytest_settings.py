@@ -53,12 +53,11 @@ def pytest_options(snapshot: Snapshot) -> str:
 
 def missing_test_folders(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the folders of pytest's setting ``testpaths`` that a project does not have."""
-    given = pytest_settings(snapshot).get("testpaths")
-    named = strings(given) if isinstance(given, list) else str(given or "").split()
+    stated = pytest_settings(snapshot).get("testpaths")
+    named = strings(stated) if isinstance(stated, list) else str(stated or "").split()
     paths = (path.strip("/").removeprefix("./") for path in named if not set("*?[") & set(path))
-    return tuple(
-        path for path in paths if path != "." and not any(f"{one}/".startswith(f"{path}/") for one in snapshot.entries)
-    )
+    entries = [f"{path}/" for path in snapshot.entries]
+    return tuple(path for path in paths if path != "." and not any(name.startswith(f"{path}/") for name in entries))
 
 
 def without_installed_tests(snapshot: Snapshot, command: str, environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -68,8 +67,8 @@ def without_installed_tests(snapshot: Snapshot, command: str, environment: Mappi
     """
     folders = installation_folders(snapshot) if runs_pytest([command]) else ()
     ignored = " ".join(f"--ignore={shlex.quote(f'{WORK}/{folder}')}" for folder in folders)
-    given = environment.get("PYTEST_ADDOPTS", "")
-    return {**environment, "PYTEST_ADDOPTS": f"{given} {ignored}".strip()} if ignored else environment
+    options = environment.get("PYTEST_ADDOPTS", "")
+    return {**environment, "PYTEST_ADDOPTS": f"{options} {ignored}".strip()} if ignored else environment
 
 
 def installation_folders(snapshot: Snapshot) -> tuple[str, ...]:

@@ -75,8 +75,8 @@ def installed_packages(snapshot: Snapshot) -> tuple[str, ...]:
 
 def is_importable(snapshot: Snapshot, module: str) -> bool:
     """Return whether a project's tests can import a module without a bundle."""
-    places = (f"{folder}/{module}/__init__.py".removeprefix("./") for folder in import_folders(snapshot))
-    return any(place in snapshot.entries for place in places) or _has(sandbox_python(), module)
+    paths = (f"{folder}/{module}/__init__.py".removeprefix("./") for folder in import_folders(snapshot))
+    return any(path in snapshot.entries for path in paths) or _has(sandbox_python(), module)
 
 
 @cache
@@ -95,10 +95,10 @@ def with_python_path(
     folders = import_folders(snapshot)
     added = {}
     if folders and "PYTHONPATH" not in environment:
-        places = [f"{WORK}/{folder}" for folder in folders]
+        paths = [f"{WORK}/{folder}" for folder in folders]
         if bundle is not None:  # this variable replaces the bundle's
-            places.append(f"{INSIDE}/site-packages")
-        added["PYTHONPATH"] = ":".join(places)
+            paths.append(f"{INSIDE}/site-packages")
+        added["PYTHONPATH"] = ":".join(paths)
     scripts = f"{PACKAGES_FOLDER}/bin"
     if "PATH" not in environment and any(path.startswith(f"{scripts}/") for path in snapshot.entries):
         added["PATH"] = f"{WORK}/{scripts}:{PATH}"
@@ -130,23 +130,23 @@ def _needed(snapshot: Snapshot, runner: str | None) -> _Needed:
     groups, own = named_groups(snapshot), own_name(snapshot)
     tox, nox, jobs = tox_needs(snapshot), nox_needs(snapshot), workflow_needs(snapshot)
     chosen = names_of_tests(groups)
-    named = [*declared_packages(snapshot), *(one for name in chosen for one in groups[name])]
+    named = [*declared_packages(snapshot), *(package for name in chosen for package in groups[name])]
     named += [*tox.packages, *packages_of(groups, (*tox.extras, *tox.groups))]
     named += [f"-r {path}" for path in requirement_files(snapshot)]
-    first = [one for one in expanded_requirements(snapshot, named) if _is_needed(one, own)]
+    first = [package for package in expanded_requirements(snapshot, named) if _is_needed(package, own)]
     others = joined_needs((nox, jobs))
-    further = [one for listed in groups.values() if has_test_package(listed) for one in listed]
+    further = [package for listed in groups.values() if has_test_package(listed) for package in listed]
     further += [*packages_of(groups, (*others.extras, *others.groups)), *others.packages]
-    known = {package_name(one) for one in first}
+    names = set(map(package_name, first))
     added = {
-        package_name(one): one
-        for one in reversed(expanded_requirements(snapshot, further))
-        if _is_needed(one, own) and not one.startswith("-r ") and package_name(one) not in known
+        package_name(package): package
+        for package in reversed(expanded_requirements(snapshot, further))
+        if _is_needed(package, own) and not package.startswith("-r ") and package_name(package) not in names
     }
-    if runner and runner not in {*known, *added}:
+    if runner and runner not in {*names, *added}:
         first.append(runner)
     # pytest 9 refuses hooks with the argument `path`, and the project's tests would not start.
-    if any(package_name(one) == "pytest" for one in (*first, *added.values())) and _has_old_hooks(snapshot):
+    if "pytest" in {*map(package_name, first), *added} and _has_old_hooks(snapshot):
         first.append("pytest<9")
     return _Needed(tuple(dict.fromkeys(first)), tuple(reversed(added.values())))
 
@@ -176,7 +176,7 @@ def plain_install_command(snapshot: Snapshot, runner: str | None = None) -> str 
 
 
 def _installation(needed: Sequence[str]) -> str:
-    words = [part for one in needed for part in (one.split(" ", 1) if one.startswith("-r ") else [one])]
+    words = [word for need in needed for word in (need.split(" ", 1) if need.startswith("-r ") else [need])]
     return f"{INSTALLATION} {shlex.join(words)}" if words else ""
 
 
@@ -186,9 +186,9 @@ def added_installation(arguments: str) -> str:
     pip itself leaves out each folder that exists: a namespace of several distributions, or that of scripts.
     """
     # Next to its dependencies: the project's scripts, and its part of a namespace, were missing where another had some.
-    place = "/tmp/caretbench-packages"  # noqa: S108  a path inside the sandbox
-    merge = f"mkdir -p {PACKAGES_FOLDER} && cp -r {place}/. {PACKAGES_FOLDER}/"
-    return f"{INSTALLATION.replace(PACKAGES_FOLDER, place)} {arguments} && {merge}"
+    aside = "/tmp/caretbench-packages"  # noqa: S108  a path inside the sandbox
+    merge = f"mkdir -p {PACKAGES_FOLDER} && cp -r {aside}/. {PACKAGES_FOLDER}/"
+    return f"{INSTALLATION.replace(PACKAGES_FOLDER, aside)} {arguments} && {merge}"
 
 
 def _own_installation(snapshot: Snapshot) -> str:

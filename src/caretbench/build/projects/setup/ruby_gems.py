@@ -36,7 +36,8 @@ def _required(snapshot: Snapshot, files: re.Pattern[str]) -> set[str]:
     """Return the names under which some files require others, without those of the project."""
     texts = (snapshot.read(path) for path in sorted(snapshot.entries) if files.fullmatch(path))
     names = {name.decode() for text in texts for name in _REQUIRED.findall(text)}
-    return {one for one in names if not any(f"{top}/{one}.rb" in snapshot.entries for top in ("lib", "test", "spec"))}
+    folders = ("lib", "test", "spec")
+    return {name for name in names if not any(f"{top}/{name}.rb" in snapshot.entries for top in folders)}
 
 
 def _stand_ins(snapshot: Snapshot) -> str | None:

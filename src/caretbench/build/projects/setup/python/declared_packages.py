@@ -34,7 +34,7 @@ def module_names(module: ast.Module) -> LiteralNames:
     values: dict[str, ast.expr] = {}
     for statement in module.body:
         if isinstance(statement, ast.Assign):
-            values |= {one.id: statement.value for one in statement.targets if isinstance(one, ast.Name)}
+            values |= {target.id: statement.value for target in statement.targets if isinstance(target, ast.Name)}
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
             values[statement.target.id] = statement.value
     return values
@@ -49,10 +49,9 @@ def literal_texts(value: ast.expr, names: LiteralNames, depth: int = 0) -> list[
     if isinstance(value, ast.Starred):
         return literal_texts(value.value, names, depth + 1)
     if isinstance(value, ast.List | ast.Tuple | ast.Set):
-        return [text for one in value.elts for text in literal_texts(one, names, depth + 1)]
+        return [text for element in value.elts for text in literal_texts(element, names, depth + 1)]
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-        sides = (value.left, value.right)
-        return [text for one in sides for text in literal_texts(one, names, depth + 1)]
+        return literal_texts(value.left, names, depth + 1) + literal_texts(value.right, names, depth + 1)
     if isinstance(value, ast.Name) and value.id in names:
         return literal_texts(names[value.id], names, depth + 1)
     return []
@@ -63,11 +62,11 @@ def literal_table(value: ast.expr, names: LiteralNames, depth: int = 0) -> Itera
     if isinstance(value, ast.Name) and value.id in names and depth < _MAX_LITERAL_DEPTH:
         yield from literal_table(names[value.id], names, depth + 1)
     elif isinstance(value, ast.Dict):
-        for key, one in zip(value.keys, value.values, strict=True):
+        for key, texts in zip(value.keys, value.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                yield key.value, literal_texts(one, names)
+                yield key.value, literal_texts(texts, names)
     elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict":
-        yield from ((one.arg, literal_texts(one.value, names)) for one in value.keywords if one.arg)
+        yield from ((keyword.arg, literal_texts(keyword.value, names)) for keyword in value.keywords if keyword.arg)
 
 
 def keyword_texts(
@@ -121,10 +120,8 @@ def declared_packages(snapshot: Snapshot) -> list[str]:
     project = read_toml(snapshot, "pyproject.toml")
     tool = sub_table(project, "tool")
     poetry = sub_table(sub_table(tool, "poetry"), "dependencies")
-    packages = [
-        *strings(sub_table(project, "project").get("dependencies")),
-        *(name for name in poetry if name != "python"),
-    ]
+    packages = strings(sub_table(project, "project").get("dependencies"))
+    packages += (name for name in poetry if name != "python")
     packages += _dynamic(sub_table(sub_table(tool, "setuptools"), "dynamic").get("dependencies"))
     packages += strings(sub_table(sub_table(tool, "flit"), "metadata").get("requires"))
     for argument, texts in _set_up(snapshot):
@@ -146,8 +143,8 @@ def named_groups(snapshot: Snapshot) -> Mapping[str, list[str]]:
 
 def packages_of(groups: Mapping[str, list[str]], names: Collection[str]) -> list[str]:
     """Return the packages of extras or groups with these names, in any spelling."""
-    wanted = {normalised(name) for name in names}
-    return [one for name, listed in groups.items() if normalised(name) in wanted for one in listed]
+    chosen = {normalised(name) for name in names}
+    return [package for name, listed in groups.items() if normalised(name) in chosen for package in listed]
 
 
 def _with_extras(
@@ -186,7 +183,7 @@ def _listed_groups(snapshot: Snapshot) -> Iterator[tuple[str, list[str]]]:
     for hatch in (sub_table(tool, "hatch"), read_toml(snapshot, "hatch.toml")):
         for name, environment in sub_table(hatch, "envs").items():
             table = environment if isinstance(environment, dict) else {}
-            yield name, [one for key in ("dependencies", "extra-dependencies") for one in strings(table.get(key))]
+            yield name, strings(table.get("dependencies")) + strings(table.get("extra-dependencies"))
     config = read_ini(snapshot, "setup.cfg")
     if config.has_section("options.extras_require"):
         for name in config["options.extras_require"]:
@@ -223,8 +220,8 @@ def _poetry(poetry: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
 
 def _dynamic(value: object) -> list[str]:
     """Return references to the requirements files of setuptools' ``{file = …}``."""
-    given = value.get("file") if isinstance(value, dict) else None
-    return [f"-r {path}" for path in ([given] if isinstance(given, str) else strings(given))]
+    paths = value.get("file") if isinstance(value, dict) else None
+    return [f"-r {path}" for path in ([paths] if isinstance(paths, str) else strings(paths))]
 
 
 def _set_up(snapshot: Snapshot, only: str | None = None) -> Iterator[tuple[str, list[str]]]:

@@ -6,9 +6,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import chain
 from typing import Final, NamedTuple
 
 from caretbench.files import read_packaged_toml
+from caretbench.problem import Row
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SEPARATORS: Final = re.compile(r"[-_.]+")
@@ -30,15 +32,18 @@ class PythonNeeds(NamedTuple):
 
 def joined_needs(parts: Iterable[PythonNeeds]) -> PythonNeeds:
     """Return the needs of several places, each once, in order."""
-    every = list(parts)
-    return PythonNeeds(
-        tuple(dict.fromkeys(one for needs in every for one in needs.packages)),
-        tuple(dict.fromkeys(one for needs in every for one in needs.extras)),
-        tuple(dict.fromkeys(one for needs in every for one in needs.groups)),
-    )
+    by_field = zip(*parts, strict=True)
+    return PythonNeeds(*(tuple(dict.fromkeys(chain.from_iterable(names))) for names in by_field))
 
 
-class NeedRules(NamedTuple):
+class PipOptions(Row):
+    """Options of pip without a value, and those with one."""
+
+    plain: frozenset[str]
+    valued: frozenset[str]
+
+
+class NeedRules(Row):
     """Content of ``python_needs.toml``."""
 
     tiers: tuple[tuple[str, ...], ...]
@@ -47,26 +52,14 @@ class NeedRules(NamedTuple):
     unneeded: tuple[str, ...]
     runner: re.Pattern[str]
     ci_runner: re.Pattern[str]
-    pip_plain: frozenset[str]
-    pip_valued: frozenset[str]
+    pip: PipOptions
     installers: Mapping[str, Mapping[str, str]]
 
 
 @cache
 def need_rules() -> NeedRules:
     """Return the rules."""
-    table = read_packaged_toml(__package__, "python_needs.toml")
-    return NeedRules(
-        tuple(tuple(tier) for tier in table["tiers"]),
-        tuple(table["other_work"]),
-        tuple(table["test_packages"]),
-        tuple(table["unneeded"]),
-        re.compile(table["runner"]),
-        re.compile(table["ci_runner"]),
-        frozenset(table["pip"]["plain"]),
-        frozenset(table["pip"]["valued"]),
-        table["installers"],
-    )
+    return NeedRules.model_validate(read_packaged_toml(__package__, "python_needs.toml"))
 
 
 def normalised(name: str) -> str:
@@ -101,7 +94,7 @@ def names_of_tests(names: Collection[str]) -> list[str]:
 
 def has_test_package(requirements: Iterable[str]) -> bool:
     """Return whether a package that only tests use is among some requirements."""
-    return any(_matches(package_name(one), need_rules().test_packages) for one in requirements)
+    return any(_matches(package_name(requirement), need_rules().test_packages) for requirement in requirements)
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

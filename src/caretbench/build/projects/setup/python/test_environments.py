@@ -7,7 +7,7 @@ import configparser
 import itertools
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from caretbench.build.projects.setup.project_tables import (
@@ -73,12 +73,12 @@ def pip_arguments(words: Sequence[str]) -> PythonNeeds:
             groups.append(value or next(waiting, ""))
         elif option == "--extra":
             extras.append(value or next(waiting, ""))
-        elif option in rules.pip_valued:
+        elif option in rules.pip.valued:
             _ = value or next(waiting, "")
-        elif option in _EDITABLE or option in rules.pip_plain:
+        elif option in _EDITABLE or option in rules.pip.plain:
             continue
         elif own := _OWN.fullmatch(word):
-            extras += [one.strip() for one in (own["extras"] or "").split(",")]
+            extras += [extra.strip() for extra in (own["extras"] or "").split(",")]
         elif word.startswith("-") or _EXPANDED.search(word) or "://" in word or "@" in word.partition(";")[0]:
             return PythonNeeds()
         elif len(word) <= _MAX_ARGUMENT_CHARACTERS and not _FILE.fullmatch(word) and _REQUIREMENT.fullmatch(word):
@@ -130,7 +130,6 @@ def _installer_arguments(words: Sequence[str], options: Mapping[str, str]) -> Py
     return PythonNeeds((), tuple(filter(None, by_kind["extra"])), tuple(filter(None, by_kind["group"])))
 
 
-_INSTALL: Final = frozenset({"install"})
 _INSTALLING_RUNS: Final = frozenset({"run", "run_always", "run_install"})
 Session = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -155,8 +154,8 @@ def _sessions(module: ast.Module) -> Iterator[tuple[str, Session]]:
         for decorator in statement.decorator_list:
             call = decorator if isinstance(decorator, ast.Call) else None
             if _last_name(call.func if call else decorator) == "session":
-                stated = (one.value for one in call.keywords if one.arg == "name") if call else ()
-                named = [one.value for one in stated if isinstance(one, ast.Constant)]
+                values = (keyword.value for keyword in call.keywords if keyword.arg == "name") if call else ()
+                named = [value.value for value in values if isinstance(value, ast.Constant)]
                 yield str(named[0]) if named else statement.name, statement
 
 
@@ -187,7 +186,7 @@ def _words(call: ast.Call, names: LiteralNames) -> list[str]:
 def _session_needs(session: Session, names: LiteralNames) -> Iterator[PythonNeeds]:
     for method, call in _calls(session):
         words = _words(call, names)
-        if method in _INSTALL:
+        if method == "install":
             yield pip_arguments(words)
             yield PythonNeeds(groups=tuple(_group_calls(call, names)))
         elif method in _INSTALLING_RUNS:
@@ -222,14 +221,11 @@ def tox_needs(snapshot: Snapshot) -> PythonNeeds:
 def _of_everywhere(snapshot: Snapshot) -> Iterator[PythonNeeds]:
     tox = sub_table(sub_table(read_toml(snapshot, "pyproject.toml"), "tool"), "tox")
     legacy = tox.get("legacy_tox_ini")
-    for parser in (
-        read_ini(snapshot, "tox.ini"),
-        read_ini(snapshot, "setup.cfg"),
-        ini_sections(legacy if isinstance(legacy, str) else ""),
-    ):
-        yield _of_ini(parser)
-    for table in (read_toml(snapshot, "tox.toml"), tox):
-        yield _of_toml(table)
+    yield _of_ini(read_ini(snapshot, "tox.ini"))
+    yield _of_ini(read_ini(snapshot, "setup.cfg"))
+    yield _of_ini(ini_sections(legacy if isinstance(legacy, str) else ""))
+    yield _of_toml(read_toml(snapshot, "tox.toml"))
+    yield _of_toml(tox)
 
 
 def _of_ini(parser: configparser.ConfigParser) -> PythonNeeds:
@@ -249,7 +245,7 @@ def _of_ini(parser: configparser.ConfigParser) -> PythonNeeds:
 def _of_section(parser: configparser.ConfigParser, section: str) -> PythonNeeds:
     def values(option: str) -> list[str]:
         lines = (line for line in _lines(parser, section, option) if "{" not in line)
-        return [one for line in lines for one in re.split(r"[\s,]+", line) if one]
+        return [word for line in lines for word in re.split(r"[\s,]+", line) if word]
 
     groups = (*values("dependency_groups"), *values("dependency-groups"))
     needs = [PythonNeeds(extras=tuple(values("extras")), groups=groups)]
@@ -288,7 +284,7 @@ def _lines(
 
 def _applies(condition: str) -> bool:
     """Return whether an environment for tests with the sandbox's Python may fulfil a condition of factors."""
-    return any(all(map(_is_here, one.split("-"))) for one in _alternatives(condition))
+    return any(all(map(_is_here, factors.split("-"))) for factors in _alternatives(condition))
 
 
 def _alternatives(condition: str) -> list[str]:
@@ -297,7 +293,7 @@ def _alternatives(condition: str) -> list[str]:
     alternatives: list[str] = []
     for part in parts:
         choices = [piece.strip("{}").split(",") for piece in re.findall(r"\{[^}]*\}|[^{}]+", part)]
-        alternatives += ["".join(one) for one in itertools.islice(itertools.product(*choices), _MAX_FACTORS)]
+        alternatives += map("".join, itertools.islice(itertools.product(*choices), _MAX_FACTORS))
     return alternatives
 
 
@@ -319,8 +315,8 @@ def _of_toml(table: Mapping[str, object]) -> PythonNeeds:
 
 def _of_environment(table: Mapping[str, object]) -> PythonNeeds:
     extras, groups = strings(table.get("extras")), strings(table.get("dependency_groups"))
-    given = table.get("deps")
-    lines: Iterable[str] = given.splitlines() if isinstance(given, str) else strings(given)
+    stated = table.get("deps")
+    lines = stated.splitlines() if isinstance(stated, str) else strings(stated)
     deps = (_of_line(_ROOT.sub("", line.strip())) for line in lines if line.strip())
     return joined_needs([PythonNeeds(extras=tuple(extras), groups=tuple(groups)), *deps])
 
