@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.build.project_tasks.block_miner import ProjectOptions
-from caretbench.build.projects.agent.recipe import Recipe, RecipeStore, RepairCase, SetupRepair
+from caretbench.build.project_tasks.setup_agent import SetupAgent
+from caretbench.build.projects.agent.recipe import Recipe, RecipeStore, RepairCase
 from caretbench.build.projects.agent.recipe_trial import result_log, run_recipe
 from caretbench.build.projects.build_steps import BuildSteps, StoringEngine
 from caretbench.build.projects.kept_results import kept_setup
@@ -121,7 +121,7 @@ class PreparedProject(NamedTuple):
     project: StoredProject
     command: str | None
     runs: ReferenceRuns
-    setup_steps: Mapping[str, str] = MappingProxyType({})
+    setup_steps: Mapping[str, str] = {}
     """Ways to set it up that were tried, by name: the fault, or ``used``."""
 
 
@@ -157,7 +157,7 @@ class ProjectPreparation:
     mined: frozenset[str]
     folder: Path
     progress: Progress
-    repair: SetupRepair | None = None
+    repair: SetupAgent | None = None
     may_lack_tests: bool = False
     added_tests: str = ""
     kept: BuildSteps | None = None
@@ -173,7 +173,8 @@ class ProjectPreparation:
         return next((check.bundle for check in self._stated if check.bundle), None)
 
     @property
-    def _store(self) -> SnapshotStore:
+    def store(self) -> SnapshotStore:
+        """The store of snapshots."""
         return self.engine.workspace_runner.store
 
     def prepared(self) -> PreparedProject:
@@ -240,8 +241,8 @@ class ProjectPreparation:
         project = self.project.snapshot
         run = partial(run_setup, self.engine, project, command, self._bundle, creates_files=creates_files)
         if self.kept is not None:
-            run = partial(kept_setup, self.kept, self._store, project, command, run)
-        snapshot = self.steps.set_up(self._store, (project.id, command, self._bundle or ""), run)
+            run = partial(kept_setup, self.kept, self.store, project, command, run)
+        snapshot = self.steps.set_up(self.store, (project.id, command, self._bundle or ""), run)
         self.progress("setup", 1, None)
         return replace(self.project, snapshot=snapshot)
 
@@ -250,7 +251,7 @@ class ProjectPreparation:
         project = self.project.snapshot
         inputs = (project.id, "recipe", recipe.model_dump_json(), self._bundle or "")
         run = partial(run_recipe, self.engine, project, recipe, self._bundle)
-        snapshot = self.steps.set_up(self._store, inputs, run)
+        snapshot = self.steps.set_up(self.store, inputs, run)
         done = replace(self.project, snapshot=snapshot)
         stated = [self._with_variables(check, recipe) for check in self._stated]
         if not stated:
@@ -272,7 +273,7 @@ class ProjectPreparation:
         paths = {path for path in self.mined if entry.applies_to(path)}
         request = check_request(entry.check_for(*paths), snapshot)
         engine = StoringEngine(self.engine, self.steps)
-        return bool(paths) and not measure_reach(engine, request, paths, store=self._store).reaches_nothing
+        return bool(paths) and not measure_reach(engine, request, paths, store=self.store).reaches_nothing
 
     def _prepare_tests(
         self,

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from string import Template
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from caretbench.build.build_models import BuildModels, BuildRequest
-from caretbench.build.projects.agent.recipe import Recipe, RecipeRow, RepairCase, ResultT, read_recipe
+from caretbench.build.projects.agent.recipe import Recipe, RecipeRow, RepairCase, read_recipe
 from caretbench.build.projects.agent.recipe_trial import file_names, readme, shortened_log
 from caretbench.build.projects.setup.project_setup import SetupError
 from caretbench.errors import DataError
@@ -19,6 +19,7 @@ from caretbench.models import ChatPrompt, Message, Sampling
 from caretbench.problem import Row
 from caretbench.redaction import redact
 
+ResultT = TypeVar("ResultT")
 AGENT_ROLE: Final = "agent"
 AGENT_PURPOSE: Final = "repairs set-ups: reads README, names of files and logs, and answers with commands"
 # Temperature 0: the same question has one answer, so that a build can be repeated.
@@ -48,7 +49,7 @@ def agent_prompts() -> AgentPrompts:
 
 @dataclass(frozen=True)
 class SetupAgent:
-    """Repair of set-ups by a model (:class:`caretbench.build.projects.agent.recipe.SetupRepair`).
+    """Repair of set-ups by a model.
 
     Args:
         models: Models of the build.
@@ -65,13 +66,14 @@ class SetupAgent:
     now: Callable[[], float] = field(default=time.monotonic)
 
     def repair(self, case: RepairCase, fault: SetupError, attempt: Callable[[Recipe], ResultT]) -> ResultT:
-        """Return the result of the first recipe that works; see the protocol.
+        """Return the result of the first recipe that works.
 
+        ``fault`` is that of the project without a recipe; ``attempt`` tries a recipe from a clean copy of the project.
         The outcome of each trial is stored before it is shown, so that a stopped build asks the same questions again,
         and takes their answers from the folder.
 
         Raises:
-            DataError: no recipe works within the budget.
+            DataError: no recipe works within the budget; the message has the faults of all.
             AnswersMissingError: the model did not answer, or may not be asked.
         """
         started = self.now()

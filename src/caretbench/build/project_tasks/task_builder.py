@@ -27,9 +27,9 @@ from caretbench.build.project_tasks.block_miner import (
 )
 from caretbench.build.project_tasks.deciding_tests import choose_tests
 from caretbench.build.project_tasks.project_preparation import PreparedProject, ProjectPreparation, added_tests_fault
+from caretbench.build.project_tasks.setup_agent import SetupAgent
 from caretbench.build.project_tasks.task_folder import BuildManifest, BuiltTasks, TaskFolder, folder_lock
 from caretbench.build.project_tasks.tester.project_tester import ProjectTester, ProjectWithTests, with_written_tests
-from caretbench.build.projects.agent.recipe import SetupRepair
 from caretbench.build.projects.build_steps import BuildSteps, LaterRuns, MeteredEngine, StoringEngine
 from caretbench.build.projects.kept_results import ContentKeys
 from caretbench.build.projects.project_analysis import (
@@ -84,7 +84,7 @@ class TaskBuilder:
     unstated: Mapping[str, str] = field(default_factory=dict)
     """Values of settings that the project itself does not state."""
     progress: Progress = field(default_factory=Progress)
-    repair: SetupRepair | None = None
+    repair: SetupAgent | None = None
     """Finds a recipe for a project that cannot be set up, or whose tests do not pass."""
     added_tests: str = ""
     """Folder of tests that the user laid into the project's root; empty if there is none."""

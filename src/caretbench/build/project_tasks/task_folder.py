@@ -240,6 +240,11 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
         "passed_over", "unknown_reach", "dropped_checks", "flaky_tests", "failing_tests", "omitted_files",
         "order_dependent",
     )  # fmt: skip
+    written: dict[str, JsonValue] = {}
+    if manifest.tester is not None:
+        counts_by_author = built.verdict_counts_by_label("tests_by")
+        written["tester"] = stored["tester"]
+        written["verdicts_by_tests"] = {author: dict(counts) for author, counts in counts_by_author.items()}
     reached = sum(manifest.reached_lines.values())
     return {
         "project": manifest.project,
@@ -253,23 +258,12 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
         "valid_per_1000_reached_lines": round(1000 * built.yield_task_count / reached, 1) if reached else None,
         "not_candidates": stored["rejected"],
         **{name: stored[name] for name in causes},
-        **_written_numbers(built),
+        **written,
         **({"steps": dict(built.kept_steps)} if built.kept_steps else {}),
         "wall_s": round(wall_s, 1),
         "cpu_s": round(built.gate_cpu_s, 1),
         "decided": built.decided_count,
     }
-
-
-def _written_numbers(built: BuiltTasks) -> dict[str, JsonValue]:
-    """Return the record of a tester and verdicts by who wrote the tests; empty if no model was asked."""
-    record = built.manifest.tester
-    if record is None:
-        return {}
-    verdicts: dict[str, JsonValue] = {
-        author: dict(counts) for author, counts in built.verdict_counts_by_label("tests_by").items()
-    }
-    return {"tester": record.model_dump(mode="json"), "verdicts_by_tests": verdicts}
 
 
 def _notes(built: BuiltTasks) -> Iterator[str]:

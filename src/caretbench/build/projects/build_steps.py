@@ -139,8 +139,7 @@ class BuildSteps:
 
     def store_check(self, command: str, check: ProjectCheck) -> None:
         """Store the result of the project's own tests under a command."""
-        plain = check._replace(failing_tests=dict(check.failing_tests))  # a view cannot be written
-        self.store(_CHECK.dump_json(plain).decode(), "check", command)
+        self.store(_CHECK.dump_json(check).decode(), "check", command)
 
     def remove(self) -> None:
         """Remove the file."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from statistics import median
-from types import MappingProxyType
 from typing import NamedTuple
 
 from caretbench.build.projects.failure_reasons import failure_reason, first_error, no_tests_reason, runs_no_test
@@ -68,7 +67,7 @@ class ProjectCheck(NamedTuple):
     fault: str = ""
     is_machine_fault: bool = False
     flaky_tests: tuple[str, ...] = ()
-    failing_tests: Mapping[str, str] = MappingProxyType({})
+    failing_tests: Mapping[str, str] = {}
     passed_alone: tuple[str, ...] = ()
     test_count: int = 0
     cpu_s: float = 0.0

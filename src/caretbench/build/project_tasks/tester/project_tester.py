@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from string import Template
 from typing import Final, NamedTuple
 
@@ -49,7 +48,7 @@ from caretbench.build.projects.setup.pytest_settings import pytest_options
 from caretbench.build.projects.setup.python_packages import import_folders, is_importable
 from caretbench.errors import DataError
 from caretbench.execution.bundles.bundle_store import installed_bundle
-from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_request import WORKSPACE_LIMITS
 from caretbench.files import read_packaged_toml, sha256_text
@@ -69,17 +68,13 @@ SAMPLING: Final = Sampling(max_tokens=4096, temperature=0.0, top_p=None)
 _NAMED_FILES: Final = 12
 
 
-class _UserPrompt(Row):
-    first: str
-
-
 class TesterPrompts(Row):
     """Content of ``test_prompts.toml``."""
 
     version: int
     system: str
     styles: Mapping[str, str]
-    user: _UserPrompt
+    user: Mapping[str, str]
 
 
 @cache
@@ -92,7 +87,7 @@ class TesterCase(NamedTuple):
     """A project for which tests are written.
 
     Args:
-        name: Name of the project, for messages.
+        preparation: Its preparation.
         snapshot: Its files after set-up.
         check: The check that written tests join.
         any_order: The project's own tests pass in another order.
@@ -100,12 +95,9 @@ class TesterCase(NamedTuple):
         analysis: Analysis of its files.
         blocks: Blocks by file for which tests are written.
         engine: Runs commands, and stores their results.
-        store: Snapshots.
-        folder: Folder of the build.
-        seed: Random seed of the order of functions.
     """
 
-    name: str
+    preparation: ProjectPreparation
     snapshot: Snapshot
     check: NamedCheck
     any_order: bool
@@ -113,9 +105,11 @@ class TesterCase(NamedTuple):
     analysis: ProjectAnalysis
     blocks: Mapping[str, Sequence[MinedBlock]]
     engine: WorkspaceEngine
-    store: SnapshotStore
-    folder: Path
-    seed: int
+
+    @property
+    def name(self) -> str:
+        """Name of the project, for messages."""
+        return self.preparation.name.rstrip("/").rpartition("/")[2]
 
     def is_reached(self, path: str, span: Span) -> bool:
         """Return whether the project's own tests reach a block."""
@@ -171,7 +165,8 @@ class ProjectTester:
         if any(f"/{WRITTEN_FOLDER}/" in f"/{path}/" for path in case.snapshot.entries):
             raise DataError(f"-m {TESTER_ROLE}: the project has a folder {WRITTEN_FOLDER}/; rename it")
         runs = WrittenRuns(case.check.check, case.snapshot, folder, framework)
-        groups = function_groups(case.analysis, case.blocks, case.is_reached, seed=case.seed, limit=self.tries)
+        seed, store = case.preparation.options.seed, case.preparation.store
+        groups = function_groups(case.analysis, case.blocks, case.is_reached, seed=seed, limit=self.tries)
         requests = {f"{case.snapshot.id[:16]}/{n}": group for n, group in enumerate(groups, 1)}
         answers = self._answers(case, requests, framework)
         malformed: dict[str, str] = {}
@@ -198,8 +193,8 @@ class ProjectTester:
         kept_tests = [test for test, _ in kept]
         # All tests in one run: the limits of a single written test would end it.
         request = runs.plain_request(kept_tests).model_copy(update={"limits": WORKSPACE_LIMITS})
-        reach = measure_reach(case.engine, request, case.blocks, store=case.store)
-        return WrittenTests(with_files(case.store, case.snapshot, runs.files(kept_tests)), reach, record)
+        reach = measure_reach(case.engine, request, case.blocks, store=store)
+        return WrittenTests(with_files(store, case.snapshot, runs.files(kept_tests)), reach, record)
 
     def _answers(
         self, case: TesterCase, groups: Mapping[str, FunctionGroup], framework: Framework
@@ -230,8 +225,8 @@ class ProjectTester:
         # A measured time differs between two runs, and would make stored outcomes those of another project.
         check = case.check.check.model_copy(update={"reference_s": None})
         name = sha256_text(case.snapshot.id, check.model_dump_json(), str(tester_prompts().version))
-        store = WrittenTestStore(case.folder)
-        examiner = TestExaminer(case.engine, case.store, runs, case.analysis)
+        store = WrittenTestStore(case.preparation.folder)
+        examiner = TestExaminer(case.engine, case.preparation.store, runs, case.analysis)
         taken: dict[str, set[Span]] = defaultdict(set)
         kept: list[tuple[WrittenTest, int]] = []
         dropped: dict[str, str] = {}
@@ -284,7 +279,7 @@ def _prompt(case: TesterCase, group: FunctionGroup, framework: Framework) -> Cha
         "count": str(min(MAX_TESTS, 3 * max(len(group.functions), MAX_FUNCTIONS // 2))),
     }
     system = Template(prompts.system).substitute(style=prompts.styles[framework]).strip()
-    user = Template(prompts.user.first).substitute(words).strip()
+    user = Template(prompts.user["first"]).substitute(words).strip()
     return ChatPrompt(messages=(Message(role="system", text=system), Message(role="user", text=user)))
 
 
@@ -324,25 +319,12 @@ def with_written_tests(
         if mined and analysis[path].source.language == "python" and entry.applies_to(path)
     }
     engine = StoringEngine(preparation.engine, preparation.steps)
-    store = preparation.engine.workspace_runner.store
     own_reach = None
     if runs.checks and blocks:
-        request = check_request(entry.check_for(*blocks), snapshot.id)
+        request, store = check_request(entry.check_for(*blocks), snapshot.id), preparation.store
         own_reach = OwnReach(measure_reach(engine, request, blocks, store=store), request, engine, store, analysis)
-    case = TesterCase(
-        name=preparation.name.rstrip("/").rpartition("/")[2],
-        snapshot=snapshot,
-        check=entry,
-        any_order=entry.name not in runs.order_dependent,
-        own_reach=own_reach,
-        analysis=analysis,
-        blocks=blocks,
-        engine=engine,
-        store=store,
-        folder=preparation.folder,
-        seed=preparation.options.seed,
-    )
-    written = tester.write(case)
+    any_order = entry.name not in runs.order_dependent
+    written = tester.write(TesterCase(preparation, snapshot, entry, any_order, own_reach, analysis, blocks, engine))
     if not written.record.kept:
         if not runs.checks:
             raise _without_any_test(preparation, prepared, written)

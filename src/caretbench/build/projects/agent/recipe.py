@@ -1,18 +1,17 @@
-"""Recipe of a set-up, proposed from outside: strict reading, its file in a build folder, protocol of who proposes."""
+"""Recipe of a set-up, proposed from outside: strict reading, its file in a build folder, the project to repair."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Protocol, TypeVar
+from typing import Annotated, Final
 
 from pydantic import Field, ValidationError, field_validator
 
-from caretbench.build.projects.setup.project_setup import SetupError
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.extraction.code_fences import closed_fences
 from caretbench.files import RowAppender, describe_validation_error, read_appended, replace_surrogates, sha256_text
@@ -159,9 +158,6 @@ class RecipeStore:
         return self._rows[row.key]
 
 
-ResultT = TypeVar("ResultT")
-
-
 @dataclass(frozen=True)
 class RepairCase:
     """A project that is to be repaired.
@@ -186,20 +182,3 @@ class RepairCase:
     def key(self) -> str:
         """Identifier of the case in the store."""
         return sha256_text(self.project.id, self.test_command, self.options)
-
-
-class SetupRepair(Protocol):
-    """Repair of a project's set-up by recipes."""
-
-    def repair(self, case: RepairCase, fault: SetupError, attempt: Callable[[Recipe], ResultT]) -> ResultT:
-        """Return the result of the first recipe that works.
-
-        Args:
-            case: The project.
-            fault: Fault of the project without a recipe.
-            attempt: Tries a recipe from a clean copy of the project; raises SetupError if it does not work.
-
-        Raises:
-            DataError: no recipe works within the budget; the message has the faults of all.
-        """
-        ...

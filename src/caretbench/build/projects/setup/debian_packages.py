@@ -38,8 +38,8 @@ class CppLibrary(FrozenModel):
 
     names: str
     package: str
-    sources_package: str | None = None
-    sources: str | None = None
+    sources_package: str = ""
+    sources: str = ""
     """Folder of the sources that ``sources_package`` installs."""
 
 
@@ -114,9 +114,9 @@ def libraries_command(faults: str, named: str | None) -> str | None:
     None if Debian has none. It then does what files name; folders for sources of others get Debian's.
     """
     rows = {path: cpp_library(path.rpartition("/")[2]) for path in _FOLDER.findall(faults)}
-    sources = {path: row for path, row in rows.items() if row is not None and row.sources and row.sources_package}
+    sources = {path: row for path, row in rows.items() if row is not None and row.sources}
     packages = [
-        *(str(row.sources_package) for row in sources.values()),
+        *(row.sources_package for row in sources.values()),
         *(name for name in _fetched_packages(faults).values() if name),
         *_library_packages(faults).values(),
     ]
@@ -198,15 +198,15 @@ def cpp_library(name: str) -> CppLibrary | None:
 def installed_sources(name: str) -> str | None:
     """Return the folder of a library's sources on this machine; None if they are not installed."""
     row = cpp_library(name)
-    return row.sources if row is not None and row.sources is not None and Path(row.sources).is_dir() else None
+    return row.sources if row is not None and row.sources and Path(row.sources).is_dir() else None
 
 
 def unpacked_sources(name: str, snapshot: Snapshot) -> str | None:
     """Return the folder of a library's sources in a project that got them by a set-up; None if it has none."""
     row = cpp_library(name)
-    folder = f"{LIBRARIES}{row.sources}/" if row is not None and row.sources is not None else None
-    is_there = folder is not None and any(path.startswith(folder) for path in snapshot.entries)
-    return f"{WORK}/{folder}".rstrip("/") if is_there else None
+    folder = f"{LIBRARIES}{row.sources}" if row is not None and row.sources else ""
+    is_there = folder and any(path.startswith(f"{folder}/") for path in snapshot.entries)
+    return f"{WORK}/{folder}" if is_there else None
 
 
 def cpp_package(name: str) -> str | None:
@@ -230,7 +230,7 @@ def _of_folders(message: str) -> Iterator[str]:
     """Yield a remedy for each folder with another project's sources that the project lacks."""
     for path in _FOLDER.findall(message):
         row = cpp_library(path.rpartition("/")[2])
-        if row is None or row.sources is None or row.sources_package is None:
+        if row is None or not row.sources:
             yield f"the folder {path} is not in this copy of the project: put it there"
             continue
         apt = "" if Path(row.sources).is_dir() else f"`apt-get install {row.sources_package}`, then "
@@ -241,22 +241,15 @@ def _of_folders(message: str) -> Iterator[str]:
 def _of_fetched(message: str) -> Iterator[str]:
     """Yield a remedy for each library that the build wants to fetch."""
     for name, package in _fetched_packages(message).items():
-        if package is None:
-            yield f"its build fetches {name} over the network: bring it into the project with --setup"
-        else:
-            yield (
-                f"its build fetches {name} over the network: after `apt-get install {package}` the same command uses "
-                "Debian's"
-            )
+        installed = f"after `apt-get install {package}` the same command uses Debian's"
+        remedy = installed if package else "bring it into the project with --setup"
+        yield f"its build fetches {name} over the network: {remedy}"
 
 
 def _fetched_packages(message: str) -> dict[str, str | None]:
     """Return the package of each library that the build wants to fetch; None if Debian has none."""
-    rows = {name: cpp_library(name) for name in _FETCHED.findall(message)}
-    return {
-        name: row.sources_package if row is not None and row.sources_package else cpp_package(name)
-        for name, row in rows.items()
-    }
+    rows = ((name, cpp_library(name)) for name in _FETCHED.findall(message))
+    return {name: (row.sources_package if row else "") or cpp_package(name) for name, row in rows}
 
 
 def _library_packages(message: str) -> dict[str, str]:

@@ -215,13 +215,13 @@ def _maven_module(text: str) -> tuple[Artefact | None, list[Artefact]]:
         return None, []
     parent_group = child_text(root, "parent/groupId")
     group, name = child_text(root, "groupId") or parent_group, child_text(root, "artifactId")
-    values = {part.tag: (part.text or "").strip() for part in root.find("properties") or ()}
+    values = {element.tag: (element.text or "").strip() for element in root.find("properties") or ()}
     values |= {f"{prefix}groupId": group for prefix in ("project.", "pom.", "")}
-    artefacts = []
-    for entry in root.iterfind("dependencies/dependency"):
-        parts = (_filled(child_text(entry, part), values) for part in ("groupId", "artifactId"))
-        if child_text(entry, "scope") not in ("system", "import") and child_text(entry, "optional") != "ignored":
-            artefacts.append(Artefact(*parts))
+    artefacts = (
+        Artefact(*(_filled(child_text(entry, key), values) for key in ("groupId", "artifactId")))
+        for entry in root.iterfind("dependencies/dependency")
+        if child_text(entry, "scope") not in ("system", "import")
+    )
     return Artefact(group, name), [artefact for artefact in artefacts if artefact.group and artefact.name]
 
 

@@ -10,7 +10,6 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.build.projects.failure_reasons import telling_lines
@@ -377,7 +376,7 @@ def run_packed(
     bundle: str | None,
     limits: Limits,
     *,
-    environment: Mapping[str, str] = MappingProxyType({}),
+    environment: Mapping[str, str],
     stdin: bytes | None = None,
     identity: str = "setup",
 ) -> WorkspaceResult:
@@ -410,7 +409,7 @@ def run_setup(
     Raises:
         SetupError: the command fails, or creates no files or too large ones.
     """
-    result = run_packed(engine, project, command, bundle, SETUP_LIMITS)
+    result = run_packed(engine, project, command, bundle, SETUP_LIMITS, environment={})
     _check(result, command, project)
     if not result.files and not creates_files:
         return project

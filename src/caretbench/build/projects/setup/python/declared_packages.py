@@ -69,31 +69,21 @@ def literal_table(value: ast.expr, names: LiteralNames, depth: int = 0) -> Itera
         yield from ((keyword.arg, literal_texts(keyword.value, names)) for keyword in value.keywords if keyword.arg)
 
 
-def keyword_texts(
-    text: str | None, arguments: Collection[str], only: str | None = None
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield the literal texts of keyword arguments with some names, of all calls or of those of one function."""
-    module = parsed_module(text)
+def _setup_values(
+    snapshot: Snapshot, *arguments: str, only: str | None = None
+) -> Iterator[tuple[ast.expr, LiteralNames]]:
+    """Yield values of keyword arguments in ``setup.py``, of all calls or of those of one function, with its names."""
+    module = parsed_module(read_text(snapshot, "setup.py"))
     names = module_names(module) if module else {}
-    for keyword in _keywords(module, only):
-        if keyword.arg in arguments:
-            yield str(keyword.arg), literal_texts(keyword.value, names)
-
-
-def keyword_tables(text: str | None, argument: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield keys and texts of the literal dictionaries that keyword arguments of a name have."""
-    module = parsed_module(text)
-    names = module_names(module) if module else {}
-    for keyword in _keywords(module, None):
-        if keyword.arg == argument:
-            yield from literal_table(keyword.value, names)
-
-
-def _keywords(module: ast.Module | None, only: str | None) -> Iterator[ast.keyword]:
-    """Yield the keyword arguments of all calls, or only of those of one function."""
     for call in ast.walk(module) if module else ():
         if isinstance(call, ast.Call) and only in {None, getattr(call.func, "id", getattr(call.func, "attr", ""))}:
-            yield from call.keywords
+            yield from ((keyword.value, names) for keyword in call.keywords if keyword.arg in arguments)
+
+
+def _setup_texts(snapshot: Snapshot, *arguments: str, only: str | None = None) -> list[str]:
+    """Return the literal texts of keyword arguments in ``setup.py``."""
+    values = _setup_values(snapshot, *arguments, only=only)
+    return [text for value, names in values for text in literal_texts(value, names)]
 
 
 _SELF: Final = re.compile(r"[A-Za-z0-9][\w.-]*\s*\[(?P<extras>[^\]]*)\]")
@@ -110,7 +100,7 @@ def own_name(snapshot: Snapshot) -> str:
         sub_table(project, "project").get("name"),
         sub_table(sub_table(project, "tool"), "poetry").get("name"),
         config.get("metadata", "name", fallback=None),
-        *(text for argument, texts in _set_up(snapshot, only="setup") for text in texts[:1] if argument == "name"),
+        *_setup_texts(snapshot, "name", only="setup"),
     )
     return next((normalised(name) for name in names if isinstance(name, str) and name.strip()), "")
 
@@ -124,8 +114,7 @@ def declared_packages(snapshot: Snapshot) -> list[str]:
     packages += (name for name in poetry if name != "python")
     packages += _dynamic(sub_table(sub_table(tool, "setuptools"), "dynamic").get("dependencies"))
     packages += strings(sub_table(sub_table(tool, "flit"), "metadata").get("requires"))
-    for argument, texts in _set_up(snapshot):
-        packages += texts if argument in {"install_requires", "tests_require"} else []
+    packages += _setup_texts(snapshot, "install_requires", "tests_require")
     config = read_ini(snapshot, "setup.cfg")
     packages += _lines(config, "options", "install_requires")
     return packages + _lines(config, "options", "tests_require")
@@ -188,7 +177,8 @@ def _listed_groups(snapshot: Snapshot) -> Iterator[tuple[str, list[str]]]:
     if config.has_section("options.extras_require"):
         for name in config["options.extras_require"]:
             yield name, _lines(config, "options.extras_require", name)
-    yield from keyword_tables(read_text(snapshot, "setup.py"), "extras_require")
+    for value, names in _setup_values(snapshot, "extras_require"):
+        yield from literal_table(value, names)
 
 
 def _tables(table: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
@@ -224,11 +214,6 @@ def _dynamic(value: object) -> list[str]:
     return [f"-r {path}" for path in ([paths] if isinstance(paths, str) else strings(paths))]
 
 
-def _set_up(snapshot: Snapshot, only: str | None = None) -> Iterator[tuple[str, list[str]]]:
-    """Yield the arguments of calls in ``setup.py`` that are literal texts or lists of them."""
-    yield from keyword_texts(read_text(snapshot, "setup.py"), {"name", "install_requires", "tests_require"}, only)
-
-
 def _lines(config: configparser.ConfigParser, section: str, option: str) -> list[str]:
     if not config.has_option(section, option):
         return []
@@ -259,9 +244,7 @@ def _stated(snapshot: Snapshot) -> Iterator[str]:
     stated = sub_table(read_toml(snapshot, "pyproject.toml"), "project").get("requires-python")
     yield stated if isinstance(stated, str) else ""
     yield read_ini(snapshot, "setup.cfg").get("options", "python_requires", fallback="") or ""
-    yield from (
-        text for _, texts in keyword_texts(read_text(snapshot, "setup.py"), {"python_requires"}) for text in texts
-    )
+    yield from _setup_texts(snapshot, "python_requires")
     head = (read_text(snapshot, "PKG-INFO") or "").partition("\n\n")[0]
     field = _FIELD.search(head)
     yield field[1] if field else ""

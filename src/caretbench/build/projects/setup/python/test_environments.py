@@ -99,14 +99,9 @@ def _commands(line: str) -> Iterator[list[str]]:
         words = list(reader)
     except ValueError:  # an open quotation
         return
-    command: list[str] = []
-    for word in words:
-        if re.fullmatch(r"[;&|()]+", word):
-            yield command
-            command = []
-        else:
-            command.append(word)
-    yield command
+    for joins, command in itertools.groupby(words, lambda word: re.fullmatch(r"[;&|()]+", word) is not None):
+        if not joins:
+            yield list(command)
 
 
 def _of_command(words: Sequence[str]) -> PythonNeeds:
