@@ -8,6 +8,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from packaging.specifiers import InvalidSpecifier, Specifier
+
 from caretbench.build.projects.setup.project_tables import read_ini, read_text, read_toml, strings, sub_table
 from caretbench.build.projects.setup.python.need_names import normalised, package_name
 from caretbench.execution.bundles.pip import sandbox_release
@@ -221,23 +223,18 @@ def _lines(config: configparser.ConfigParser, section: str, option: str) -> list
     return [line for line in lines if line]
 
 
-_CLAUSE: Final = re.compile(r"\s*(?P<sign>>=|<=|==|!=|~=|>|<)\s*(?P<version>\d+(?:\.\d+)*)(?P<any>\.\*)?\s*")
 _FIELD: Final = re.compile(r"^Requires-Python: *(.+)$", re.MULTILINE)
-_PARTS: Final = 4
-
-
-def required_python(snapshot: Snapshot) -> str:
-    """Return the versions of Python that a project's metadata requires, as a specifier; "" if it requires none."""
-    return next((text.strip() for text in _stated(snapshot) if text.strip()), "")
 
 
 def python_fault(snapshot: Snapshot) -> str:
     """Return the message that the sandbox's Python is not one that a project requires; "" if it is."""
-    required, release = required_python(snapshot), sandbox_release()
+    required = next((text.strip() for text in _stated(snapshot) if text.strip()), "")
+    release = ".".join(map(str, sandbox_release()))
     if not required or not release or all(_holds(clause, release) for clause in required.split(",")):
         return ""
-    here = ".".join(map(str, release))
-    return f"the project requires Python {required}, and the sandbox has {here}: take a release of it for this Python"
+    return (
+        f"the project requires Python {required}, and the sandbox has {release}: take a release of it for this Python"
+    )
 
 
 def _stated(snapshot: Snapshot) -> Iterator[str]:
@@ -250,19 +247,9 @@ def _stated(snapshot: Snapshot) -> Iterator[str]:
     yield field[1] if field else ""
 
 
-def _holds(clause: str, release: tuple[int, ...]) -> bool:
-    """Return whether a clause accepts a release; one that cannot be read accepts all."""
-    match = _CLAUSE.fullmatch(clause)
-    if match is None:
+def _holds(clause: str, release: str) -> bool:
+    """Return whether a clause accepts a release; one that cannot be read, or is compared as a text, accepts all."""
+    try:
+        return clause.strip().startswith("===") or Specifier(clause).contains(release, prereleases=True)
+    except InvalidSpecifier:
         return True
-    version = tuple(int(part) for part in match["version"].split("."))
-    begins = release[: len(version)] == version
-    wanted, here = (one + (0,) * (_PARTS - len(one)) for one in (version, release))
-    if match["any"]:
-        return begins if match["sign"] == "==" else not begins
-    if match["sign"] == "~=":
-        return here >= wanted and release[: len(version) - 1] == version[:-1]
-    return {
-        ">=": here >= wanted, "<=": here <= wanted, ">": here > wanted, "<": here < wanted,
-        "==": here == wanted, "!=": here != wanted,
-    }[match["sign"]]  # fmt: skip
