@@ -9,7 +9,7 @@ import pytest
 from caretbench.build import load_builder
 from caretbench.build.project_tasks.task_folder import BuildManifest, TaskFolder, folder_lock
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.files import DataError, sha256_json, write_rows
+from caretbench.files import DataError, sha256_json, write_document, write_rows
 from caretbench.problem import Caret, FileSplice, NoSplice, Problem, Provenance
 from caretbench.suites import load_suite
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
@@ -34,12 +34,10 @@ def task(number: int) -> Problem:
 
 def made(root: Path) -> TaskFolder:
     folder = TaskFolder(root)
-    folder.write_manifest(
-        BuildManifest(
-            project="p", snapshot=SNAPSHOT, provenance=Provenance(source="p"), languages=("python",),
-            command=("pytest",),
-        )
-    )  # fmt: skip
+    manifest = BuildManifest(
+        project="p", snapshot=SNAPSHOT, provenance=Provenance(source="p"), languages=("python",), command=("pytest",)
+    )
+    write_document(folder.manifest_path, manifest)
     write_rows(folder.candidates_path, [task(number) for number in range(4)])
     verdicts = ("valid", "unverified", "invalid")
     write_rows(
@@ -52,8 +50,8 @@ def test_only_what_the_gate_let_through_is_run(tmp_path: Path) -> None:
     folder = made(tmp_path)
     with pytest.raises(DataError, match="its build has not ended"):
         folder.problems()
-    assert folder.write_problems(folder.accepted()) == 1
-    assert folder.write_problems(folder.accepted(unverified=True)) == 2
+    assert write_rows(folder.problems_path, folder.accepted()) == 1
+    assert write_rows(folder.problems_path, folder.accepted(unverified=True)) == 2
     with pytest.raises(DataError, match=f"project {SNAPSHOT} is missing"):
         folder.problems()
     folder.snapshot_path(SNAPSHOT).mkdir(parents=True)

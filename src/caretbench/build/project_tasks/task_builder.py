@@ -55,7 +55,7 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import get_policy
-from caretbench.files import RowAppender, write_rows
+from caretbench.files import RowAppender, write_document, write_rows
 from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.projects.answer_requests import check_key, check_request, file_splice, get_tests_check
@@ -173,10 +173,10 @@ class TaskBuilder:
         """Write the tasks without those that people rejected; return their number, and lines of the report."""
         tasks = list(options.tasks(folder.accepted(unverified=options.unverified), self.store))
         lines = tuple(options.missing(tasks))
-        if options.reviewed is None:
-            return folder.write_problems(tasks), lines
-        reviewed = reviewed_problems(options.reviewed, tasks)
-        return folder.write_problems(reviewed.kept), (*lines, *reviewed.lines)
+        if options.reviewed is not None:
+            tasks, _, review_lines = reviewed_problems(options.reviewed, tasks)
+            lines += review_lines
+        return write_rows(folder.problems_path, tasks), lines
 
     def _settings(self, root: Path) -> ProjectSettings:
         stated = read_settings(root) if root.is_dir() else ProjectSettings()
@@ -262,7 +262,7 @@ class TaskBuilder:
         )
         for command, result in self._known.items():
             self._steps.store_check(command, result)
-        folder.write_manifest(manifest)
+        write_document(folder.manifest_path, manifest)
         return manifest
 
     def _first_pass(
@@ -313,10 +313,7 @@ class TaskBuilder:
         prepared: PreparedProject,
     ) -> _Mined:
         project, runs, budget_s = prepared.project, prepared.runs, preparation.options.test_budget_s
-        problems: list[Problem] = []
-        lines = dict.fromkeys(analysed.mined, 0)
-        unknown: dict[str, str] = {}
-        dropped: dict[str, str] = {}
+        mined = _Mined([], rejected, dict.fromkeys(analysed.mined, 0), {}, {})
         waiting = set(preparation.mined)
         for entry in runs.checks:
             checked_paths = {path for path in waiting if entry.applies_to(path)}
@@ -327,14 +324,14 @@ class TaskBuilder:
             reach = self._reached(entry, project, checked_paths)
             self._check_added(project, entry, reach)
             if reach.reaches_nothing:
-                dropped[entry.name] = reaches_nothing_message(entry)
+                mined.dropped[entry.name] = reaches_nothing_message(entry)
                 rejected["not_reached"] += miner.candidate_count(checked_paths)
                 continue
-            unknown.update(reach.unknown_files)
+            mined.unknown.update(reach.unknown_files)
             by_path = {path: analysed.analysis[path].source for path in checked_paths}
             hit = {path: len(reach.executed_lines(path, source)) for path, source in by_path.items()}
             for path, count in hit.items():
-                lines[by_path[path].language] += count
+                mined.reached[by_path[path].language] += count
             by_file = {path: entry.check_for(path) for path in checked_paths}
             provenance = preparation.settings.provenance(name)
             origin = TaskOrigin(name, project.snapshot.id, provenance, entry.check, by_file)
@@ -346,10 +343,10 @@ class TaskBuilder:
             chosen = self._with_tests(miner, drawn.problems, entry, reach, any_order=any_order, budget_s=budget_s)
             rejected.update(chosen.rejected)
             self._known |= chosen.project_checks
-            problems += chosen.problems
+            mined.problems.extend(chosen.problems)
         rejected["no_check"] += miner.candidate_count(waiting)
         counts = {reason: count for reason, count in sorted(rejected.items()) if count}
-        return _Mined(problems, counts, lines, dict(sorted(unknown.items())), dropped)
+        return mined._replace(rejected=counts, unknown=dict(sorted(mined.unknown.items())))
 
     def _check_added(self, project: StoredProject, entry: NamedCheck, reach: StatementReach) -> None:
         """Raise DataError if the user's tests are of no use because the command does not run them."""
@@ -378,7 +375,6 @@ class TaskBuilder:
         budget_s: float,
     ) -> DrawnProblems:
         """Return the problems with the tests that decide about them."""
-        checks: dict[str, ProjectCheck] = {}
         check = self._known.get(check_key(entry.check, file_splice(problems[0]).snapshot)) if problems else None
         # A runner that reports no single tests can still exclude the slow ones: in p-queue, 49 of 206 tests took 68.6
         # of 83.9 s.
@@ -386,21 +382,17 @@ class TaskBuilder:
         if slow and not runs_pytest(entry.check.command):
             self.progress("slow tests, excluded where faster ones reach the same lines", len(slow), None)
             fast = without_slow_tests(self._storing_engine, problems, entry.check, reach, slow, store=self.store)
-            problems, checks = fast.problems, dict(fast.project_checks)
-
+            self._known |= fast.project_checks
+            problems = fast.problems
         self._drawn += len(problems)
-
-        def progress(done: int) -> None:
-            self.progress("tests of tasks", done, self._drawn)
-
         keys = next((self._content_keys.get(file_splice(problem).path) for problem in problems), None)
         engine = self._storing_engine if keys is None else self._keeping_engine(keys.key)
         drawn = DrawnTasks(
-            engine, self.store, problems, reach, any_order, budget_s, progress, self._written_reach, check
+            engine, self.store, problems, reach, any_order, budget_s,
+            lambda done: self.progress("tests of tasks", done, self._drawn), self._written_reach, check,
         )  # fmt: skip
         tested = choose_tests(drawn, miner)
-        labelled = miner.with_test_labels(tested.problems, drawn)
-        return DrawnProblems(labelled, tested.rejected, {**checks, **tested.project_checks})
+        return tested._replace(problems=miner.with_test_labels(tested.problems, drawn))
 
     def _decide(
         self, folder: TaskFolder, candidates: Sequence[Problem], engine: MeteredEngine, options: ProjectOptions

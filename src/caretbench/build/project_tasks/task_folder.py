@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ from caretbench.build.projects.setup.project_setup import missing_packages_hint
 from caretbench.build.projects.setup.python_packages import missing_modules
 from caretbench.errors import check_folder_is_writable
 from caretbench.file_locks import locked_folder
-from caretbench.files import DataError, read_appended, read_document, remove_partial_files, write_document, write_rows
+from caretbench.files import DataError, read_appended, read_document, remove_partial_files, write_rows
 from caretbench.problem import Problem, Provenance, StoredRow
 from caretbench.projects.answer_requests import file_splice
 from caretbench.suites.stored_tasks import read_tasks, snapshot_path
@@ -109,10 +109,6 @@ class TaskFolder:
         """
         return read_document(self.manifest_path, BuildManifest)
 
-    def write_manifest(self, manifest: BuildManifest) -> None:
-        """Replace the manifest."""
-        write_document(self.manifest_path, manifest)
-
     def candidates(self) -> list[Problem]:
         """Return the candidates; an incomplete last line is ignored."""
         return list(read_appended(self.candidates_path, Problem))
@@ -132,10 +128,6 @@ class TaskFolder:
         ids = {name for name, row in self.validity().items() if row.verdict in accepted}
         # One by one, to save memory: each contains the text of its file.
         yield from (problem for problem in read_appended(self.candidates_path, Problem) if problem.id in ids)
-
-    def write_problems(self, tasks: Iterable[Problem]) -> int:
-        """Write ``problems.jsonl``, and return the number of tasks."""
-        return write_rows(self.problems_path, tasks)
 
 
 @contextmanager

@@ -81,16 +81,11 @@ def _is_output(folder: Path) -> bool:
         return False
     if _has_tasks_or_run(folder):
         return True
-    paths = _listed(folder)
-    return bool(paths) and all(path.is_dir() and not path.is_symlink() and _has_tasks_or_run(path) for path in paths)
-
-
-def _listed(folder: Path) -> list[Path]:
-    """Return what a folder contains; nothing if it cannot be read, which the store of snapshots reports."""
     try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
+        paths = list(folder.iterdir())
+    except OSError:  # the store of snapshots reports it
+        return False
+    return bool(paths) and all(path.is_dir() and not path.is_symlink() and _has_tasks_or_run(path) for path in paths)
 
 
 def _has_tasks_or_run(folder: Path) -> bool:

@@ -26,11 +26,6 @@ class TesterRecord(Row):
     dropped: Mapping[str, str] = {}
     """Reasons of the other tests, by request and name."""
 
-    @property
-    def reasons(self) -> Counter[str]:
-        """Number of dropped tests by kind of reason."""
-        return Counter(reason.partition(":")[0] for reason in self.dropped.values())
-
     def without(self, names: Collection[str]) -> TesterRecord:
         """Return the record where tests with these names do not stay: they were excluded with all tests together."""
         excluded = {path for path in self.kept if any(PurePosixPath(path).stem in name for name in names)}
@@ -41,7 +36,8 @@ class TesterRecord(Row):
     @property
     def summary(self) -> str:
         """Counts of the requests and tests as one line."""
-        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.reasons.items()))
+        kinds = Counter(reason.partition(":")[0] for reason in self.dropped.values())
+        reasons = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
         malformed = f", {len(self.malformed)} malformed answers" if self.malformed else ""
         dropped = f"; dropped: {reasons}" if reasons else ""
         return (

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable
+from itertools import groupby
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -34,20 +35,13 @@ _MAX_NAMES: Final = 250
 
 def shortened_log(text: str) -> str:
     """Return the beginning and the end of a log, without colours, progress bars, repeated lines and secrets."""
+    whole = redact(text).replace("\r\n", "\n").split("\n")
+    # A progress bar writes over its line: only what stands at the end was seen.
+    seen = (_ESCAPE.sub("", line.rpartition("\r")[2] or line).rstrip()[:_MAX_LINE] for line in whole)
     lines: list[str] = []
-    repeats = 0
-    for whole in redact(text).replace("\r\n", "\n").split("\n"):
-        # A progress bar writes over its line: only what stands at the end was seen.
-        line = _ESCAPE.sub("", whole.rpartition("\r")[2] or whole).rstrip()[:_MAX_LINE]
-        if lines and line == lines[-1]:
-            repeats += 1
-            continue
-        if repeats:
-            lines[-1] += f" [{repeats} more times]" if lines[-1] else ""
-        repeats = 0
-        lines.append(line)
-    if repeats and lines[-1]:
-        lines[-1] += f" [{repeats} more times]"
+    for line, same in groupby(seen):
+        repeats = len(list(same)) - 1
+        lines.append(f"{line} [{repeats} more times]" if line and repeats else line)
     short = "\n".join(lines).strip()
     if len(short) <= _HEAD + _TAIL:
         return short

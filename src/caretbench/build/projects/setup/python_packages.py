@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from caretbench.build.projects.setup.project_tables import (
     expanded_requirements,
@@ -105,27 +105,20 @@ def with_python_path(
     return {**environment, **added}
 
 
-class _Needed(NamedTuple):
-    """Packages that are named for tests, and further ones that also may be for something else."""
-
-    named: tuple[str, ...]
-    further: tuple[str, ...]
-
-
 def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ...]:
     """Return the arguments of ``pip install`` for a project's tests: packages, and ``-r FILE``.
 
     ``runner`` is a package that the test command needs.
     """
-    needed = _needed(snapshot, runner)
-    return (*needed.named, *needed.further)
+    named, further = _needed(snapshot, runner)
+    return (*named, *further)
 
 
-def _needed(snapshot: Snapshot, runner: str | None) -> _Needed:
-    """Return what a project's files name, each package once.
+def _needed(snapshot: Snapshot, runner: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the packages that a project's files name for tests, and further ones, each once.
 
     Metadata, tox and requirements files are meant for tests. What sessions of nox, jobs of CI and other groups with a
-    test runner install is further: it is not needed where it cannot be installed.
+    test runner install is further: it may be for something else, and is not needed where it cannot be installed.
     """
     groups, own = named_groups(snapshot), own_name(snapshot)
     tox, nox, jobs = tox_needs(snapshot), nox_needs(snapshot), workflow_needs(snapshot)
@@ -148,7 +141,7 @@ def _needed(snapshot: Snapshot, runner: str | None) -> _Needed:
     # pytest 9 refuses hooks with the argument `path`, and the project's tests would not start.
     if "pytest" in {*map(package_name, first), *added} and _has_old_hooks(snapshot):
         first.append("pytest<9")
-    return _Needed(tuple(dict.fromkeys(first)), tuple(reversed(added.values())))
+    return tuple(dict.fromkeys(first)), tuple(reversed(added.values()))
 
 
 def _has_old_hooks(snapshot: Snapshot) -> bool:
@@ -161,11 +154,11 @@ def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None
 
     If they cannot be installed together, those that are named for tests are installed alone.
     """
-    needed = _needed(snapshot, runner)
-    packages = _installation((*needed.named, *needed.further))
-    if needed.further:
+    named, further = _needed(snapshot, runner)
+    packages = _installation((*named, *further))
+    if further:
         # One package that cannot be built would take those with it that tests need.
-        packages = f"{{ {packages} || {_installation(needed.named) or 'true'}; }}"
+        packages = f"{{ {packages} || {_installation(named) or 'true'}; }}"
     return " && ".join(filter(None, (packages, _own_installation(snapshot)))) or None
 
 
