@@ -141,7 +141,7 @@ def test_packages_of_missing_libraries_are_unpacked_into_the_project(
 
     def archives(names: tuple[str, ...]) -> tuple[DebianArchive, ...]:
         wanted.append(names)
-        return (DebianArchive("http://a/g_1.deb", "g.deb", "0" * 64),) if names else ()
+        return (DebianArchive("http://a/g_1.deb", "0" * 64),) if names else ()
 
     monkeypatch.setattr(debian_packages, "library_archives", archives)
     project = snapshot(tmp_path / "a", {"CMakeLists.txt": "enable_testing()\nFetchContent_Declare(googletest\n"})
@@ -169,7 +169,7 @@ def test_archives_that_apt_keeps_are_fetched_like_others(monkeypatch: pytest.Mon
 @pytest.mark.skipif(shutil.which("ruby") is None, reason="ruby is not installed")
 def test_gems_that_ruby_lacks_come_from_debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
-    archive = DebianArchive("http://deb.example.org/ruby-tills_1_all.deb", "ruby-tills_1_all.deb", "0" * 64)
+    archive = DebianArchive("http://deb.example.org/ruby-tills_1_all.deb", "0" * 64)
     monkeypatch.setattr(debian_packages, "available_packages", lambda: {"ruby-json", "ruby-small-tills", "ruby-tills"})
     monkeypatch.setattr(debian_packages, "library_archives", lambda names: asked.append(names) or (archive,))
     required = "require 'json'\nrequire 'small_tills'\nrequire \"tills/core\"\nrequire 'shop/cart'\nrequire 'gone'\n"

@@ -109,7 +109,7 @@ def test_jars_of_packages_that_apt_knows_are_fetched_by_their_hash(
     (repository.parent / "usr/share/java/h2.jar").write_text("jar")
     archive = tmp_path / "h2_1%2b2.deb"
     subprocess.run(["/usr/bin/dpkg-deb", "--build", repository.parent, archive], check=True)
-    row = DebianArchive(f"file://{tmp_path}/h2_1%252b2.deb", "h2.deb", sha256_file(archive))
+    row = DebianArchive(f"file://{tmp_path}/h2_1%252b2.deb", sha256_file(archive))
     monkeypatch.setattr(java_project, "java_archives", lambda packages: (row,) if packages == ("libh2-java",) else ())
     files = {"pom.xml": pom(dependency("com.h2database", "h2")), TEST: JUNIT}
     command = setup_command(snapshot(tmp_path / "a", files), ["java"])

@@ -452,7 +452,7 @@ def test_a_module_of_a_newer_go_is_read_by_an_older_one_and_else_gets_its_go(tmp
 @pytest.mark.skipif(shutil.which("go") is None, reason="go is not installed")
 def test_modules_that_no_proxy_gives_come_from_debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("golang-github-me-till-dev", "golang-gopkg-yaml.v3-dev")
-    archive = DebianArchive("http://deb.example.org/a_1_all.deb", "a_1_all.deb", "0" * 64)
+    archive = DebianArchive("http://deb.example.org/a_1_all.deb", "0" * 64)
     asked: list[tuple[str, ...]] = []
     monkeypatch.setattr(go_and_rust, "available_packages", lambda: {*names, "golang-go"})
     monkeypatch.setattr(go_and_rust, "library_archives", lambda packages: asked.append(packages) or (archive,))
@@ -539,7 +539,7 @@ harness = false
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not installed")
 def test_crates_that_no_index_has_come_from_debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("librust-ryu-dev", "librust-serde-json-dev", "librust-serde-json+raw-value-dev")
-    archive = DebianArchive("http://deb.example.org/a_1_all.deb", "a_1_all.deb", "0" * 64)
+    archive = DebianArchive("http://deb.example.org/a_1_all.deb", "0" * 64)
     asked: list[tuple[tuple[str, ...], int]] = []
     monkeypatch.setattr(go_and_rust, "available_packages", lambda: {*names, "cargo"})
     monkeypatch.setattr(go_and_rust, "library_archives", lambda *asks: asked.append(asks) or (archive,))

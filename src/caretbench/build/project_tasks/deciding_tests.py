@@ -41,7 +41,6 @@ KILLS_KEPT: Final = "kills_kept"
 """Label: share of the wrong answers failed by all tests that reach a problem which its own tests fail."""
 CONSTRUCT_REMOVED: Final = "construct_removed"
 """Label: ``unnoticed`` if all tests pass without the hidden construct, else ``noticed``; none without a construct."""
-_THROW_MASK_BLOCKS: Final = frozenset({"method"})
 _MIN_TEST_S: Final = 0.0005
 """CPU seconds that pytest itself needs for a test."""
 _MUTANTS, _MIN_MUTANTS = 8, 2
@@ -274,7 +273,7 @@ def mask_texts(store: SnapshotStore, problem: Problem, span: tuple[int, int]) ->
     """
     splice = file_splice(problem)
     content = original_file(splice.snapshot, splice.path, store)
-    throw = problem.label("block") in _THROW_MASK_BLOCKS
+    throw = problem.label("block") == "method"
     spliced = (splice.start, splice.end)
     spans = [spliced, span] if spliced[0] < spliced[1] and spliced != span else [span]
     for masked in spans:

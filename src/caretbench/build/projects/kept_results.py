@@ -36,7 +36,6 @@ _FOR_PEOPLE: Final = re.compile(
 """Paths of texts for people, and of settings of services that build and check a repository."""
 _SETUP_FILES: Final = frozenset({"setup.py", "noxfile.py", "conftest.py"})
 """Source files that a set-up may read."""
-_SETUPS_FILE: Final = "setups.jsonl"
 _INSTALLS_ITSELF: Final = "--no-deps ."
 
 
@@ -110,7 +109,7 @@ def kept_setup(
     )
     key = ("packages", command, sha256_text(*read))
     # One file for all suites: a bench installed the same packages of npm once for each, a minute of CPU.
-    shared = BuildSteps(kept.path and kept.path.with_name(_SETUPS_FILE))
+    shared = BuildSteps(kept.path and kept.path.with_name("setups.jsonl"))
     identity = shared.get("setup", *key)
     if identity is not None:
         try:

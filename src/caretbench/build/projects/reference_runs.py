@@ -23,7 +23,6 @@ from caretbench.projects.answer_requests import check_key, check_request, file_s
 from caretbench.projects.runner_options import SEARCH_PATH, runs_pytest, with_test_files
 
 _NAMED = 5
-_HANG: Final = "tests_hang"
 _BUDGET_S: Final = 60.0
 """CPU seconds of the test files of a suite above the limit of a command (120): half of it, as answers may be slower."""
 _SEARCH_S: Final = 180.0
@@ -81,7 +80,9 @@ def run_checks(
     kept: list[NamedCheck] = []
     for entry in checks:
         result = check_project(engine, check_request(entry.check, snapshot), exclude_failing=exclude_failing)
-        fewer = _within_budget(engine, entry.check, snapshot, test_files) if result.fault.startswith(_HANG) else None
+        fewer = (
+            _within_budget(engine, entry.check, snapshot, test_files) if result.fault.startswith("tests_hang") else None
+        )
         if fewer is not None:
             check, runs.omitted_files[entry.name] = fewer
             entry = entry._replace(check=check)

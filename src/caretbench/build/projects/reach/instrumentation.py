@@ -102,9 +102,6 @@ class _Line(BaseModel):
     codes: tuple[Place, ...] = ()
 
 
-_PLACE = f"{WORK}/{EXECUTION_LOG}"
-
-
 class InstrumentedFile(NamedTuple):
     """An instrumented file: its number, its content, and the spans of its recorded statements in text order."""
 
@@ -141,7 +138,7 @@ def instrument(source: SourceFile, number: int) -> InstrumentedFile:
     """
     nodes = recorded_statements(source)
     table = project_tables()[source.language].instrumentation
-    numbers = {"@file": str(number), "@size": str(len(nodes) + 1), "@place": _PLACE}
+    numbers = {"@file": str(number), "@size": str(len(nodes) + 1), "@place": f"{WORK}/{EXECUTION_LOG}"}
     definition = _filled(table.definition, numbers)
     parts = [definition] if nodes and table.definition_position == "head" else []
     position = 0

@@ -24,7 +24,6 @@ _ABOUT_TESTS: Final = re.compile(
     r"(?:^|[^a-z])(?:unit|self)?_?(?:tests?|testing|checks?|specs?)(?![a-z])", re.IGNORECASE
 )
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_NOT_A_TARGET: Final = frozenset({"IMPORTED", "ALIAS"})
 _FETCHED: Final = re.compile(r"\bFetchContent_Declare\s*\(\s*([\w.-]+)", re.IGNORECASE)
 _KINDS: Final = {
     "option": ("option", 2), "cmake_dependent_option": ("option", 2),
@@ -50,9 +49,9 @@ def cmake_tests(snapshot: Snapshot) -> CMakeTests:
         for match in _CALL.finditer(text):
             words = [quoted or plain for quoted, plain in _WORD.findall(match[2])]
             kind, about = _KINDS[match[1].lower()]
-            if not words or "$" in words[0] or _NOT_A_TARGET & set(words):
+            if not words or "$" in words[0] or {"IMPORTED", "ALIAS"} & set(words):
                 continue
-            if any(map(_concerns_tests, words[:about])):
+            if any(_ABOUT_TESTS.search(_CAMEL.sub("_", word)) for word in words[:about]):
                 by_kind[kind][words[0]] = None
     return CMakeTests(*(tuple(names) for names in by_kind.values()))
 
@@ -65,10 +64,6 @@ def _files(snapshot: Snapshot) -> Iterator[str]:
         named = name.name == "CMakeLists.txt" or name.suffix == ".cmake"
         if named and snapshot.entries[path].kind == "file" and not foreign & set(name.parts):
             yield _COMMENT.sub("", snapshot.read(path).decode("utf-8", "replace"))
-
-
-def _concerns_tests(text: str) -> bool:
-    return _ABOUT_TESTS.search(_CAMEL.sub("_", text)) is not None
 
 
 def fetched_libraries_options(snapshot: Snapshot) -> tuple[str, ...]:

@@ -62,10 +62,9 @@ def _printed(program: str, *arguments: str) -> str:
 
 
 class DebianArchive(NamedTuple):
-    """Archive of one of Debian's packages: address, name of its file, and SHA-256."""
+    """Archive of one of Debian's packages: address and SHA-256."""
 
     url: str
-    file: str
     sha256: str
 
 
@@ -74,7 +73,7 @@ LIBRARIES: Final = ".deps/debian"
 _MAX_ARCHIVES: Final = 30
 """libgtest-dev needs 2 and all of Boost 120, which every run would carry along."""
 _FILE_OF_PACKAGE: Final = re.compile(r"^'[^']+' ([^_\s]+)_", re.MULTILINE)
-_ARCHIVE: Final = re.compile(r"^'([^']+)' (\S+) \d+ SHA256:([0-9a-f]{64})$", re.MULTILINE)
+_ARCHIVE: Final = re.compile(r"^'([^']+)' \S+ \d+ SHA256:([0-9a-f]{64})$", re.MULTILINE)
 _DEPENDENCY: Final = re.compile(r"^ +\|?Depends: ([\w.+-]+)$", re.MULTILINE)
 _LIBRARY: Final = re.compile(r"(?!lib(?:hamcrest|.*-parent)|junit).*-java")
 """Package with jars; JUnit's come from its bundle."""
@@ -124,7 +123,7 @@ def libraries_command(faults: str, named: str | None) -> str | None:
     if not archives:
         return None
     copies = [f"mkdir -p {path} && cp -r {LIBRARIES}{row.sources}/. {path}" for path, row in sources.items()]
-    return " && ".join(part for part in (named, unpacking_command(archives, LIBRARIES), *copies) if part)
+    return " && ".join(part for part in (named, unpacking_command(archives), *copies) if part)
 
 
 def with_libraries(snapshot: Snapshot, environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -141,25 +140,25 @@ def with_libraries(snapshot: Snapshot, environment: Mapping[str, str]) -> Mappin
     }  # fmt: skip
 
 
-def unpacking_command(archives: Sequence[DebianArchive], folder: str) -> str:
-    """Return the command that fetches archives, compares their hashes, and unpacks them into a folder, without root."""
+def unpacking_command(archives: Sequence[DebianArchive]) -> str:
+    """Return the command that fetches archives, compares their hashes, and unpacks them without root."""
     fetch = "import sys, urllib.request as r; [r.urlretrieve(u, u.rpartition(chr(47))[2]) for u in sys.argv[1:]]"
     sums = " ".join(f"'{archive.sha256}  {archive.url.rpartition('/')[2]}'" for archive in archives)
     steps = (
-        f"cd {folder}",
+        f"cd {LIBRARIES}",
         f"python3 -c '{fetch}' {' '.join(archive.url for archive in archives)}",
         f"printf '%s\\n' {sums} | sha256sum -c --quiet",
         'for one in *.deb; do dpkg-deb -x "$one" .; done',
         # Files keep the times of the archive, and only new ones are taken over.
         "rm *.deb && find . -exec touch -h {} +",
     )
-    return f"mkdir -p {folder} && ( {' && '.join(steps)} )"
+    return f"mkdir -p {LIBRARIES} && ( {' && '.join(steps)} )"
 
 
 def jars_command(archives: Sequence[DebianArchive], folder: str) -> str:
     """Return the command that puts the jars of packages into a folder."""
     jars = f"find {LIBRARIES}/usr/share -name '*.jar' -type f -exec cp -t {folder} {{}} +"
-    return f"{unpacking_command(archives, LIBRARIES)} && {jars} && rm -r {LIBRARIES}"
+    return f"{unpacking_command(archives)} && {jars} && rm -r {LIBRARIES}"
 
 
 _ABSENT_GEMS: Final = (
@@ -181,7 +180,7 @@ def gems_command(names: Collection[str], folder: str) -> str | None:
     folders = ("lib/ruby/vendor_ruby", "lib/*/ruby/vendor_ruby/*", "share/rubygems-integration/all/gems/*/lib")
     listed = " ".join(f"{LIBRARIES}/usr/{path}" for path in folders)
     copied = f'for one in {listed}; do [ ! -d "$one" ] || cp -r "$one/." {folder}; done'
-    return f"{{ ( {unpacking_command(archives, LIBRARIES)} && mkdir -p {folder} && {copied} ); rm -rf {LIBRARIES}; }}"
+    return f"{{ ( {unpacking_command(archives)} && mkdir -p {folder} && {copied} ); rm -rf {LIBRARIES}; }}"
 
 
 @cache

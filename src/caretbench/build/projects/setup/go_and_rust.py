@@ -93,7 +93,7 @@ def debian_modules_command(fault: str, snapshot: Snapshot) -> str | None:
     text = read_text(snapshot, "go.mod") if _NO_MODULE.search(fault) else None
     names = {_debian_name(name): None for name in _REQUIRED.findall(text or "")}
     archives = library_archives(tuple(name for name in names if name in available_packages()))
-    return f"{_OLDER_GO_MOD} && {unpacking_command(archives, LIBRARIES)} && {_REPLACED}" if archives else None
+    return f"{_OLDER_GO_MOD} && {unpacking_command(archives)} && {_REPLACED}" if archives else None
 
 
 def _debian_name(module: str) -> str:
@@ -167,7 +167,7 @@ def debian_crates_command(fault: str, snapshot: Snapshot) -> str | None:
         return None
     archives = library_archives(tuple(names), _MAX_CRATES)
     written = f"printf %s {shlex.quote(toml_text(manifest))} > Cargo.toml"
-    return f"{written} && {unpacking_command(archives, LIBRARIES)} && {_DIRECTORY_SOURCE}" if archives else None
+    return f"{written} && {unpacking_command(archives)} && {_DIRECTORY_SOURCE}" if archives else None
 
 
 def _debian_crate(name: str) -> str:

@@ -135,7 +135,6 @@ def _part(snapshot: Snapshot, folder: str) -> Snapshot:
 
 AUTO: Final = "auto"
 """Value of ``--setup`` for a command derived from the project's files."""
-_JAVASCRIPT = frozenset({"javascript", "typescript"})
 _LACKS = re.compile(
     r"missing_dependency|command_not_found|No module named|ModuleNotFoundError|PackageNotFoundError"
     r"|[Cc]annot find (?:module|package)|Cannot resolve|Failed to (?:resolve|load)|ERR_MODULE_NOT_FOUND|: not found"
@@ -146,11 +145,6 @@ _LACKS = re.compile(
 _ABSENT_PACKAGES = re.compile(r"missing_dependency: ([\w., -]+?) (?:is|are) not installed")
 _JAVA_PACKAGE = re.compile(r"[a-z_]\w*(?:\.\w+)+")
 _NO_TESTS = re.compile(r"\bno_tests: |\bno tests found\b")
-_NO_TESTS_FOUND = "no tests found ("
-"""Beginning of the message that no known test command fits the project."""
-_RUNS_NO_TEST = "no_tests: "
-_LACKS_TOOL = " would be the command, but "
-"""A missing tool: a script of the project would need it, too."""
 _NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
 _SETUP_FAULT = ("setup '", 'setup "')
 """Beginnings of the message about a set-up command that fails: Python quotes a command with quotes by others."""
@@ -213,7 +207,7 @@ def next_setup(
     commands = _install_commands(snapshot, languages, checks)
     named = " && ".join(commands) or None
     steps = [SetupStep("the packages that its files name", named)] if named or tried else [_NO_SETUP]
-    if tried and _JAVASCRIPT & set(languages):
+    if tried and {"javascript", "typescript"} & set(languages):
         steps += _npm_steps(fault, snapshot)
     fails = fault.startswith(_SETUP_FAULT)
     if fails and "python" in languages:
@@ -333,12 +327,13 @@ def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> lis
 
 def _other_tests(message: str, snapshot: Snapshot, languages: Collection[str]) -> list[str]:
     """Return what may test a project in which no test is found, or whose command runs none."""
-    if _NO_TESTS_FOUND in message and _LACKS_TOOL not in message:
+    # No known command fits, and not for a missing tool: a script of the project would need it, too.
+    if "no tests found (" in message and " would be the command, but " not in message:
         return [offered_tests(snapshot, languages), offered_repository(snapshot)]
     absent = missing_test_folders(snapshot) if "python" in languages else ()
     if absent:
         return [f"pytest's testpaths names {', '.join(absent)}, which is not here", offered_repository(snapshot)]
-    return [offered_repository(snapshot)] if _RUNS_NO_TEST in message else []
+    return [offered_repository(snapshot)] if "no_tests: " in message else []
 
 
 def missing_packages_hint(setup: str | None, modules: Sequence[str]) -> str:

@@ -49,7 +49,6 @@ _EXPANDED: Final = re.compile(r"[$`?{]|(?<![=.])\*")
 _PIP: Final = re.compile(r"(?:.*/)?pip[\d.]*(?:\.exe)?")
 _REFERENCE: Final = re.compile(r"(?:-r|--requirements?=?)\s*(?P<path>[^\s=]\S*)")
 _FILE_OPTIONS: Final = frozenset({"-r", "--requirement", "--requirements"})
-_EDITABLE: Final = frozenset({"-e", "--editable"})
 
 
 # Long: one case for each kind of argument.
@@ -75,7 +74,7 @@ def pip_arguments(words: Sequence[str]) -> PythonNeeds:
             extras.append(value or next(waiting, ""))
         elif option in rules.pip.valued:
             _ = value or next(waiting, "")
-        elif option in _EDITABLE or option in rules.pip.plain:
+        elif option in {"-e", "--editable", *rules.pip.plain}:
             continue
         elif own := _OWN.fullmatch(word):
             extras += [extra.strip() for extra in (own["extras"] or "").split(",")]
@@ -210,17 +209,11 @@ def tox_needs(snapshot: Snapshot) -> PythonNeeds:
 
     If these name nothing, environments count that call a test runner.
     """
-    return joined_needs(_of_everywhere(snapshot))
-
-
-def _of_everywhere(snapshot: Snapshot) -> Iterator[PythonNeeds]:
     tox = sub_table(sub_table(read_toml(snapshot, "pyproject.toml"), "tool"), "tox")
     legacy = tox.get("legacy_tox_ini")
-    yield _of_ini(read_ini(snapshot, "tox.ini"))
-    yield _of_ini(read_ini(snapshot, "setup.cfg"))
-    yield _of_ini(ini_sections(legacy if isinstance(legacy, str) else ""))
-    yield _of_toml(read_toml(snapshot, "tox.toml"))
-    yield _of_toml(tox)
+    parsers = (read_ini(snapshot, "tox.ini"), read_ini(snapshot, "setup.cfg"), ini_sections(str(legacy or "")))
+    tables = (read_toml(snapshot, "tox.toml"), tox)
+    return joined_needs([*map(_of_ini, parsers), *map(_of_toml, tables)])
 
 
 def _of_ini(parser: configparser.ConfigParser) -> PythonNeeds:
