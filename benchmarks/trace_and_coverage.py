@@ -56,7 +56,7 @@ def measured(root: Path, pairs: int) -> dict[str, object]:
     project = store_project(root, store)
     paths = sorted(analyse_project(project, ["python"], ()).mined["python"])
     setup = added_packages_command(setup_command(project.snapshot, ["python"]), ["pytest_cov"])
-    snapshot = run_setup(engine, project, setup).snapshot
+    snapshot = run_setup(engine, project.snapshot, setup)
     [entry] = project_checks(snapshot, ["python"])
     plain = check_request(entry.check, snapshot.id)
     traced = with_reach_recording(with_line_tracing(plain, paths, EXECUTION_LOG), EXECUTION_LOG)
