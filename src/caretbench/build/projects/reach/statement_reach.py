@@ -162,13 +162,13 @@ class CallChains:
         self._analysis = analysis
         self._functions: dict[str, list[ProjectFunction]] = {}
         self._places: dict[CodePlace, ProjectFunction | None] = {}
-        self._known: dict[str, tuple[FunctionEntry, ...]] = {}
+        self._entered: dict[str, tuple[FunctionEntry, ...]] = {}
 
     def entries(self, test: str) -> tuple[FunctionEntry, ...]:
         """Return the functions that a test enters, in the order of their first entry; empty if that is unknown."""
-        if test not in self._known:
-            self._known[test] = self._entries(test, self._reach.calls.get(test, ()))
-        return self._known[test]
+        if test not in self._entered:
+            self._entered[test] = self._entries(test, self._reach.calls.get(test, ()))
+        return self._entered[test]
 
     def depth(self, test: str, path: str, span: tuple[int, int]) -> int | None:
         """Return the depth of the function around a span in a test; None if the test does not enter it, or unknown."""

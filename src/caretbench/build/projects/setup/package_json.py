@@ -307,7 +307,7 @@ def _programs(part: str, scripts: Mapping[str, str], above: tuple[str, ...]) -> 
 def listed_texts(package: Mapping[str, object], field: str) -> list[tuple[str, str]]:
     """Return the names and texts in a table of ``package.json``, such as its scripts or dependencies."""
     listed = package.get(field)
-    return [(n, v) for n, v in listed.items() if isinstance(v, str)] if isinstance(listed, dict) else []
+    return [(name, text) for name, text in listed.items() if isinstance(text, str)] if isinstance(listed, dict) else []
 
 
 # Scripts of packages would run code that no test needs; strict peer versions refuse what works.
