@@ -163,7 +163,7 @@ def test_archives_that_apt_keeps_are_fetched_like_others(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(debian_packages, "_printed", printed)
     archives = debian_packages.library_archives(("libtill-dev",))
-    assert [one.file for one in archives] == ["libtill-dev_1_all.deb"]
+    assert [one.url for one in archives] == ["http://deb.example.org/libtill-dev_1.deb"]
 
 
 @pytest.mark.skipif(shutil.which("ruby") is None, reason="ruby is not installed")

@@ -214,13 +214,15 @@ def next_setup(
         plain = python_packages.plain_install_command(snapshot, _python_runner(snapshot, checks))
         steps.append(SetupStep("without git addresses and lines that name no package", plain))
     steps += _compiled_steps("; ".join(step.fault for step in tried), named, languages, snapshot)
-    if fails and len(commands) > 1:
-        apart = "; ".join((*(f"( {command} )" for command in commands), "true"))
-        steps.append(SetupStep("each language alone", apart))
     if fails:
-        steps.append(_NO_SETUP)
+        steps += [*_apart(commands), _NO_SETUP]
     before = {step.command for step in tried}
     return next((step for step in steps if step.command not in before and (step.command or step == _NO_SETUP)), None)
+
+
+def _apart(commands: Sequence[str]) -> Iterator[SetupStep]:
+    if len(commands) > 1:
+        yield SetupStep("each language alone", "; ".join((*(f"( {command} )" for command in commands), "true")))
 
 
 def _npm_steps(fault: str, snapshot: Snapshot) -> Iterator[SetupStep]:
