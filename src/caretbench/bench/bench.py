@@ -156,7 +156,7 @@ class Bench:
         configs = {
             suite: config_from_options(suite, base | {"data": str(built[suite])}, self.models) for suite in built
         }
-        parts = tuple(one.suites[0].model_copy(update={"folder": suite}) for suite, one in configs.items())
+        parts = tuple(config.suites[0].model_copy(update={"folder": suite}) for suite, config in configs.items())
         changes = {"suites": parts, "output": self.state / "runs" / self.run, "together": True}
         return next(iter(configs.values())).model_copy(update=changes)
 
@@ -168,17 +168,18 @@ class Bench:
             infos = clients.check()
         for resolved, model_infos in zip(plan.suites, infos, strict=True):
             stored = {row.key for row in resolved.folder.completions()}
-            shown = {one.id: (one.block_hash, one.shown) for one in resolved.problems}
+            shown = {problem.id: (problem.block_hash, problem.shown) for problem in resolved.problems}
             rows: list[Completion] = []
             for info in model_infos:
                 before = self.history.before(self.run, resolved.suite.name, info.model, self.than)
                 earlier = RunFolder(self.state / before.data) if before is not None else None
                 if earlier is None or not earlier.problems_path.exists():
                     continue
-                same = {one.id for one in earlier.problems() if shown.get(one.id) == (one.block_hash, one.shown)}
+                earlier_shown = {problem.id: (problem.block_hash, problem.shown) for problem in earlier.problems()}
                 named = (info.model, info.parameters)
                 candidates = (row for row in earlier.completions() if (row.model, row.parameters) == named)
-                rows += [row for row in candidates if row.problem_id in same and row.key not in stored]
+                same = (row for row in candidates if earlier_shown.get(row.problem_id, ()) == shown.get(row.problem_id))
+                rows += [row for row in same if row.key not in stored]
             if rows:
                 resolved.folder.path.mkdir(parents=True, exist_ok=True)
                 write_rows(resolved.folder.completions_path, [*resolved.folder.completions(), *rows])
@@ -196,15 +197,15 @@ class Bench:
             summary = whole_summary(loaded)
             write_html(folder.path, loaded, summary)
             notes += [f"{suite}: {line}" for line in failures(summary, None)]
-            rows += [row for one in self.models if (row := self._row(loaded, suite, one.name)) is not None]
+            rows += [row for model in self.models if (row := self._row(loaded, suite, model.name)) is not None]
         if not rows:
             raise DataError(f"{self.state}: no model has a verdict on any problem; {'; '.join(notes)}")
         self.history.add(rows)
         write_summaries(self.state, self.history, self.run, notes)
         # Of the tasks these and those before are kept: each folder has the whole project with its packages.
-        for place in (self.state / "tasks").iterdir():
-            folders = sorted(place.iterdir(), key=lambda one: one.stat().st_mtime, reverse=True)
-            for old in [one for one in folders if one.name != self.snapshot][1:]:
+        for suite_folder in (self.state / "tasks").iterdir():
+            folders = sorted(suite_folder.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+            for old in [folder for folder in folders if folder.name != self.snapshot][1:]:
                 shutil.rmtree(old)
         return BenchResult(self.run, tuple(rows), tuple(notes), self.builds)
 
@@ -225,9 +226,9 @@ class Bench:
             earlier = load_run_folder(self.state / before.data)
         except DataError as error:
             return row.model_copy(update={"verdict": "cannot be decided", "why": str(error)})
-        known = {(one.id, one.block_hash) for one in earlier.problems}
-        old = {one.id for one in loaded.problems if (one.id, one.block_hash) in known}
-        new = {one.id for one in loaded.problems} - old
+        blocks_before = {(problem.id, problem.block_hash) for problem in earlier.problems}
+        old = {problem.id for problem in loaded.problems if (problem.id, problem.block_hash) in blocks_before}
+        new = {problem.id for problem in loaded.problems} - old
         parts = {"old": _rate(loaded, model, old), "new": _rate(loaded, model, new)}
         return row.model_copy(update={**parts, **difference(earlier, loaded, model, self.settings.alpha)})
 

@@ -81,10 +81,10 @@ class History:
         """
         names = [row.run for row in self.rows]
         earlier = self.rows[: names.index(run)] if run in names else self.rows
-        known = [row for row in earlier if (row.suite, row.model) == (suite, model)]
-        chosen = known if than == LAST else [row for row in known if row.date <= than]
-        if known and not chosen:
-            raise UsageError(f"--than {than}: the first bench of {model} on {suite} is of {known[0].date}")
+        candidates = [row for row in earlier if (row.suite, row.model) == (suite, model)]
+        chosen = candidates if than == LAST else [row for row in candidates if row.date <= than]
+        if candidates and not chosen:
+            raise UsageError(f"--than {than}: the first bench of {model} on {suite} is of {candidates[0].date}")
         return chosen[-1] if chosen else None
 
     def add(self, rows: Sequence[HistoryRow]) -> None:
@@ -113,7 +113,7 @@ def to_markdown(history: History, run: str, notes: Sequence[str]) -> str:
     rows = [row for row in history.rows if row.run == run]
     texts = [f"# CaretBench, {run}", *(f"* {text}" for text in notes), table_to_markdown(rates_table("Rates", rows))]
     for row in rows:
-        recent = [one for one in history.rows if (one.suite, one.model) == (row.suite, row.model)][-_SHOWN:]
+        recent = [entry for entry in history.rows if (entry.suite, entry.model) == (row.suite, row.model)][-_SHOWN:]
         if len(recent) > 1:
             texts.append(table_to_markdown(rates_table(f"Trend: {row.model} on {row.suite}", recent)))
     return "\n\n".join(texts) + "\n"

@@ -43,7 +43,7 @@ class Survey(NamedTuple):
     @property
     def suites(self) -> tuple[str, ...]:
         """Suites that fit."""
-        return tuple(one.suite for one in self.fits if one.fits)
+        return tuple(fit.suite for fit in self.fits if fit.fits)
 
 
 def survey(root: Path) -> Survey:
@@ -91,9 +91,9 @@ def write_files(root: Path, facts: Survey) -> tuple[list[str], list[str]]:
     """
     if not facts.suites:
         raise DataError(f"{root}: no suite fits; {facts.fits[0].suite}: {facts.fits[0].why}")
-    settings, place = _template(SETTINGS_FILE), root.resolve()
-    values = {"name": place.name, "licence": facts.licence or "MIT", "command": facts.command or "make test"}
-    values |= {"suites": str([*facts.suites]).replace("'", '"'), "root": str(place)}
+    settings, folder = _template(SETTINGS_FILE), root.resolve()
+    values = {"name": folder.name, "licence": facts.licence or "MIT", "command": facts.command or "make test"}
+    values |= {"suites": str([*facts.suites]).replace("'", '"'), "root": str(folder)}
     for name, value in values.items():
         settings = settings.replace("{" + name + "}", value.replace("\n", " "))
     texts = {SETTINGS_FILE: settings, **{path: _template(name) for name, path in _WORKFLOWS.items()}}

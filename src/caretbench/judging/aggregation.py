@@ -40,11 +40,11 @@ def judge_agreement(judges: Sequence[Mapping[TextKey, float]]) -> JudgeAgreement
     """Return the agreement of several judges on the same texts; texts with one judge do not count."""
     texts = sorted(set().union(*judges)) if judges else []
     ratings = [[judge.get(text) for text in texts] for judge in judges]
-    shared = sum(sum(row[place] is not None for row in ratings) > 1 for place in range(len(texts)))
+    shared = sum(sum(row[index] is not None for row in ratings) > 1 for index in range(len(texts)))
     pairs = []
     for first, second in combinations(range(len(judges)), 2):
         both = [text for text in texts if text in judges[first] and text in judges[second]]
-        ours, theirs = ([judges[place][text] for text in both] for place in (first, second))
+        ours, theirs = ([judges[index][text] for text in both] for index in (first, second))
         linear, ranked = pearson(ours, theirs), spearman(ours, theirs)
         pairs.append(
             PairAgreement(first, second, linear and linear.coefficient, ranked and ranked.coefficient, len(both))

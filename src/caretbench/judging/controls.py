@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final
 
@@ -19,15 +19,15 @@ from caretbench.grouping import grouped
 from caretbench.judging.criteria import AnswerForm, Criterion
 from caretbench.problem import Caret, Problem, Question
 
-CONTROLS = ("reference", "reference-twice", "other-reference", "empty")
-"""Names of the controls, the best first; the last two are equally bad."""
-
 REFERENCE: Final = "reference"
 TWICE: Final = "reference-twice"
 OTHER: Final = "other-reference"
 OTHER_VARIANT: Final = "other-variant"
 FALSE_CLAIM: Final = "false-claim"
 EMPTY: Final = "empty"
+
+CONTROLS = (REFERENCE, TWICE, OTHER, EMPTY)
+"""Names of the controls, the best first; the last two are equally bad."""
 
 INSTRUCTION_CONTROLS = (REFERENCE, OTHER_VARIANT, EMPTY)
 """Names of the controls for a decision about an instruction; only the first is a yes."""
@@ -49,17 +49,17 @@ def caret_controls(problems: Sequence[Problem]) -> dict[str, dict[str, str]]:
     for group in _by_language(problems).values():
         for index, problem in enumerate(group):
             texts = {
-                "reference": problem.reference,
+                REFERENCE: problem.reference,
                 # A judge of length rates the doubled reference above the reference.
-                "reference-twice": _twice(problem.reference),
+                TWICE: _twice(problem.reference),
                 # Good code in the wrong place: a judge that does not read the program rates it like the reference.
-                "other-reference": _other(group, index),
-                "empty": "",
+                OTHER: _other(group, index),
+                EMPTY: "",
             }
             controls[problem.id] = {
                 name: text
                 for name, text in texts.items()
-                if text is not None and (name == "reference" or text != problem.reference)
+                if text is not None and (name == REFERENCE or text != problem.reference)
             }
     return controls
 
@@ -78,24 +78,35 @@ def instruction_controls(
     and another instruction. A text that follows the instruction too by ``is_followed`` is no such variant. Carets
     without another variant lack this control; so do problems with an empty reference the empty one.
     """
-    asked = [one for one in problems if isinstance(one.shown, Caret) and one.shown.instruction]
+    asked = [problem for problem in problems if isinstance(problem.shown, Caret) and problem.shown.instruction]
     controls: dict[str, dict[str, str]] = {}
     for group in problems_by_group(hash_ordered(asked), _same_caret).values():
         for index, problem in enumerate(group):
             # In the order of hashes, which no label follows; the next one is the same in every run.
-            others = (group[(index + step) % len(group)] for step in range(1, len(group)))
-            other = next((one.reference for one in others if _is_variant(problem, one, is_followed)), None)
+            others = _following(group, index)
+            variant = next((other.reference for other in others if _is_variant(problem, other, is_followed)), None)
             # A limited run may lack the other problems; the set's builder stored the right answer to one of them.
             stored = problem.released.get("other_variant")
-            if other is None and isinstance(stored, str) and stored.strip() and not is_followed(problem, stored):
-                other = stored
-            texts = {REFERENCE: problem.reference, OTHER_VARIANT: other, EMPTY: ""}
-            controls[problem.id] = {
-                name: text
-                for name, text in texts.items()
-                if text is not None and (name == REFERENCE or text.strip() != problem.reference.strip())
-            }
+            if variant is None and isinstance(stored, str) and stored.strip() and not is_followed(problem, stored):
+                variant = stored
+            texts = {REFERENCE: problem.reference, OTHER_VARIANT: variant, EMPTY: ""}
+            controls[problem.id] = _unlike_reference(texts)
     return controls
+
+
+def _following(group: Sequence[Problem], index: int) -> Iterator[Problem]:
+    """Yield the other problems of a group, the next one first."""
+    return (group[(index + step) % len(group)] for step in range(1, len(group)))
+
+
+def _unlike_reference(texts: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the texts that are there, without those that are the reference's but for the blanks around it."""
+    reference = (texts.get(REFERENCE) or "").strip()
+    return {
+        name: text
+        for name, text in texts.items()
+        if text is not None and (name == REFERENCE or text.strip() != reference)
+    }
 
 
 def _same_caret(problem: Problem) -> tuple[str, ...]:
@@ -155,9 +166,9 @@ def _twice(text: str) -> str:
 
 
 def _other(group: Sequence[Problem], index: int) -> str | None:
-    reference = group[index].reference
-    following = (group[(index + step) % len(group)].reference for step in range(1, len(group)))
-    return next((text for text in following if text.strip() != reference.strip()), None)
+    reference = group[index].reference.strip()
+    references = (other.reference for other in _following(group, index))
+    return next((text for text in references if text.strip() != reference), None)
 
 
 HALLUCINATIONS: Final = frozenset({"claims", "flag"})
@@ -191,11 +202,7 @@ def question_controls(problems: Sequence[Problem], criterion: Criterion) -> dict
     for problem in ordered:
         other = _other_question(problem, near[_near(problem)]) or _other_question(problem, far[_far(problem)])
         texts = {REFERENCE: problem.reference, FALSE_CLAIM: _with_false_claim(problem), OTHER: other, EMPTY: ""}
-        controls[problem.id] = {
-            name: text
-            for name in names
-            if (text := texts[name]) is not None and (name == REFERENCE or text.strip() != problem.reference.strip())
-        }
+        controls[problem.id] = _unlike_reference({name: texts[name] for name in names})
     return controls
 
 
@@ -216,12 +223,10 @@ def _far(problem: Problem) -> tuple[str, ...]:
 def _other_question(problem: Problem, group: Sequence[Problem]) -> str | None:
     """Return the reference of the next problem in the group from another pull request with a different text."""
     start = next(index for index, entry in enumerate(group) if entry.id == problem.id)
-    for step in range(1, len(group)):
-        other = group[(start + step) % len(group)]
-        # Two questions about one pull request may have the same right answer.
-        if other.cluster != problem.cluster and other.reference.strip() != problem.reference.strip():
-            return other.reference
-    return None
+    others = (other for other in _following(group, start) if other.cluster != problem.cluster)
+    # Two questions about one pull request may have the same right answer.
+    references = (other.reference for other in others if other.reference.strip() != problem.reference.strip())
+    return next(references, None)
 
 
 # --- false statements -------------------------------------------------------------------------------------------
@@ -235,18 +240,14 @@ def _false_claims() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def _with_false_claim(problem: Problem) -> str | None:
     """Return the reference with a false statement appended; None if every statement might be true of the patch."""
-    known = " ".join(_sources(problem)).lower()
+    shown = problem.shown
+    question = [shown.text] if isinstance(shown, Question) else []
+    sources = " ".join([problem.reference, *(file.text for file in shown.context), *question]).lower()
     claims = _false_claims()
     # Another statement for each problem, and the same one in every run.
     start = int(sha256_text(problem.id), 16) % len(claims)
     for text, words in claims[start:] + claims[:start]:
         # A statement whose words occur in the patch might be true of it, and no judge could be blamed.
-        if not any(word in known for word in words):
+        if not any(word in sources for word in words):
             return f"{problem.reference.rstrip()}\n\n{text}"
     return None
-
-
-def _sources(problem: Problem) -> list[str]:
-    shown = problem.shown
-    files = [file.text for file in shown.context]
-    return [problem.reference, *files, *([shown.text] if isinstance(shown, Question) else [])]

@@ -36,7 +36,7 @@ _REASONING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _OPENING = re.compile(r"```[A-Za-z]*[ \t]*")
 
 
-class _Fault(Exception):  # noqa: N818  # never leaves this module
+class _Fault(ValueError):  # noqa: N818  # only its base class is known outside of this module
     """Error: an answer cannot be read."""
 
 
@@ -58,14 +58,6 @@ def json_object(text: str) -> dict[str, Any]:
     Raises:
         ValueError: the answer is something else.
     """
-    try:
-        return _object(text)
-    except _Fault as fault:
-        raise ValueError(str(fault)) from None
-
-
-def _object(text: str) -> dict[str, Any]:
-    """Return the JSON object that is the whole answer, or the content of its only fenced block."""
     answer = _answer_text(text)
     fenced = [content for content in closed_fences(answer, _OPENING) if content]
     # A judge that shows a draft first and another object later has not said which one counts.
@@ -75,6 +67,8 @@ def _object(text: str) -> dict[str, Any]:
         answer = fenced[0]
     try:
         value = json.loads(answer, object_pairs_hook=_reject_duplicates, parse_constant=_reject_constant)
+    except _Fault:
+        raise
     except (ValueError, RecursionError):  # no JSON, too long a number, too deep
         raise _Fault("the answer is not a JSON object") from None
     if not isinstance(value, dict):
@@ -172,14 +166,14 @@ def _claims(criterion: Criterion, text: str) -> Mapping[str, float]:
 def _label(criterion: Criterion, text: str) -> Mapping[str, float]:
     """Return 1 for the score that the answer names, 0 for the others."""
     names = [scale.name for scale in criterion.scores]
-    label = _only(_object(text), VERDICT)
+    label = _only(json_object(text), VERDICT)
     if label not in names:
         raise _Fault(f"the {VERDICT} is none of {', '.join(names)}")
     return {name: float(name == label) for name in names}
 
 
 def _statements(text: str) -> tuple[str, ...]:
-    statements = _only(_object(text), CLAIMS)
+    statements = _only(json_object(text), CLAIMS)
     if not isinstance(statements, list) or not all(isinstance(claim, str) for claim in statements):
         raise _Fault("the claims are not a list of texts")
     # Equal statements with other line ends are judged once.
@@ -228,7 +222,7 @@ def _released(criterion: Criterion, text: str) -> ParsedJudgement:
 
 
 _STRICT: Mapping[AnswerForm, Callable[[Criterion, str], Mapping[str, float]]] = {
-    "scores": lambda criterion, text: _scores(criterion, _object(text)),
+    "scores": lambda criterion, text: _scores(criterion, json_object(text)),
     "number": _number,
     "flag": _flag,
     "claims": _claims,

@@ -30,8 +30,8 @@ def render(criterion: Criterion, problem: Problem, text: str, repeat: int = 0) -
         TypeError: the criterion is about carets and the problem is a question, or the other way round.
         DataError: the problem lacks a context file, or an instruction, that the prompt names.
     """
-    known = _caret_texts(problem, text) if criterion.subject == "caret" else _question_texts(problem, text)
-    texts = {name: shown for name, shown in known.items() if shown is not None}
+    available = _caret_texts(problem, text) if criterion.subject == "caret" else _question_texts(problem, text)
+    texts = {name: shown for name, shown in available.items() if shown is not None}
     # An empty reference is shown as such; a missing one would leave a prompt that asks for a comparison with nothing.
     lacking = criterion.prompt.placeholders - {*texts, "mark"}
     if lacking:

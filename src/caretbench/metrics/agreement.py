@@ -73,7 +73,7 @@ def item_estimate(
     value = statistic.estimate
     if value is None or statistic.items < MINIMUM_ITEMS:
         return ItemEstimate(value, None, None, statistic.items)
-    drawn = _resampled([statistic], seed, resamples)[0]
+    drawn = _resampled(statistic, seed, resamples)
     drawn = drawn[np.isfinite(drawn)]
     if len(drawn) < resamples / 2:
         return ItemEstimate(value, None, None, statistic.items)
@@ -81,18 +81,17 @@ def item_estimate(
     return ItemEstimate(value, low, high, statistic.items)
 
 
-def _resampled(statistics: list[ItemStatistic], seed: int, resamples: int) -> list[Floats]:
-    """Return the values of statistics over the same resamples."""
-    counts = statistics[0].counts
-    total = statistics[0].items
+def _resampled(statistic: ItemStatistic, seed: int, resamples: int) -> Floats:
+    """Return the values over resamples of the items."""
+    counts, total = statistic.counts, statistic.items
     rng = np.random.default_rng(seed)
     step = max(1, _CELLS // len(counts))
-    by_statistic: list[list[Floats]] = [[] for _ in statistics]
+    parts = []
     for start in range(0, resamples, step):
-        weights: Floats = rng.multinomial(total, counts / total, size=min(step, resamples - start)).astype(np.float64)
-        for values, statistic in zip(by_statistic, statistics, strict=True):
-            values.append(statistic.value(weights))
-    return [np.concatenate(values) for values in by_statistic]
+        weights = rng.multinomial(total, counts / total, size=min(step, resamples - start))
+        parts.append(statistic.value(weights.astype(np.float64)))
+    values: Floats = np.concatenate(parts)
+    return values
 
 
 def _jackknifed(statistic: ItemStatistic) -> Floats:
@@ -214,7 +213,7 @@ def rated_items(ratings: Sequence[Sequence[Rating | None]]) -> _RatedItems:
     levels = rating_levels([value for row in ratings for value in row if value is not None])
     counts = np.zeros((len(ratings[0]) if ratings else 0, len(levels)))
     for row in ratings:
-        items = [place for place, value in enumerate(row) if value is not None]
+        items = [index for index, value in enumerate(row) if value is not None]
         counts[items, rating_codes([value for value in row if value is not None], levels)] += 1
     return _RatedItems(counts, levels)
 
@@ -230,7 +229,7 @@ def rating_levels(values: Sequence[Rating]) -> list[Rating]:
 
 def rating_codes(values: Sequence[Rating], levels: Sequence[Rating]) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     """Return the place of each rating among the levels."""
-    places = {value: place for place, value in enumerate(levels)}
+    places = {value: index for index, value in enumerate(levels)}
     return np.fromiter((places[value] for value in values), dtype=np.intp, count=len(values))
 
 
@@ -335,11 +334,11 @@ def replacement_test(
 def _gains(judge: Mapping[Item, Rating], person: str, people: Mapping[str, Mapping[Item, Rating]]) -> Floats:
     """Return for each item whether the judge, and the person, is as near to the others as the other one (0 or 1)."""
     rows = []
-    for item, own in sorted(people[person].items()):
+    for item, rating in sorted(people[person].items()):
         others = [given[item] for name, given in people.items() if name != person and item in given]
         # An item that nobody else rated has nothing to be near to.
         if item in judge and others:
-            ours, theirs = _nearness(judge[item], others), _nearness(own, others)
+            ours, theirs = _nearness(judge[item], others), _nearness(rating, others)
             rows.append((float(ours >= theirs), float(theirs >= ours)))
     return np.asarray(rows, dtype=np.float64).reshape(-1, 2)
 

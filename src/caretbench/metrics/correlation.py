@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -24,8 +23,7 @@ class Correlation(NamedTuple):
     n: int
 
 
-def _constant(values: Sequence[float]) -> bool:
-    array = np.asarray(values, dtype=np.float64)
+def _constant(array: Floats) -> bool:
     # As scipy does: spread that is rounding error relative to the mean is no spread.
     return bool(np.linalg.norm(array - array.mean()) <= 1e-13 * max(abs(array.mean()), np.finfo(float).tiny))
 
@@ -40,8 +38,8 @@ def pearson(first: Sequence[float], second: Sequence[float]) -> Correlation | No
         return None
     from scipy.special import betaincc  # as `scipy.stats.pearsonr` does, whose room takes a second to load
 
-    (one, other), n = (_unit(series) for series in (first, second)), len(first)
-    coefficient = float(np.clip(np.vecdot(one, other), -1.0, 1.0))
+    (ours, other), n = (_unit(series) for series in (first, second)), len(first)
+    coefficient = float(np.clip(np.vecdot(ours, other), -1.0, 1.0))
     # Without correlation it has the beta distribution on (-1, 1).
     return Correlation(coefficient, float(2 * betaincc(n / 2 - 1, n / 2 - 1, (abs(coefficient) + 1) / 2)), n)
 
@@ -66,11 +64,8 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> Correlation | N
 
 
 def _can_correlate(first: Sequence[float], second: Sequence[float]) -> bool:
-    if len(first) != len(second):
-        raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
-    if not all(map(math.isfinite, first)) or not all(map(math.isfinite, second)):
-        raise ValueError("a correlation needs finite values")
-    return len(first) >= _FEWEST and not (_constant(first) or _constant(second))
+    ours, theirs = _pairs(first, second)
+    return len(ours) >= _FEWEST and not (_constant(ours) or _constant(theirs))
 
 
 def pearson_statistic(first: Sequence[float], second: Sequence[float]) -> ItemStatistic:

@@ -369,7 +369,7 @@ def means_together(family: Sequence[ResamplingUnits], resamples: int, seed: int)
 
     Sets with the same units share the samples and one matrix product: 780 pairs of models in 0.1 s instead of 10.
     """
-    alike = grouped((units.sizes.tobytes(), place) for place, units in enumerate(family))
+    alike = grouped((units.sizes.tobytes(), index) for index, units in enumerate(family))
     for places in alike.values():
         sizes = family[places[0]].sizes
         number = len(sizes)
@@ -378,6 +378,6 @@ def means_together(family: Sequence[ResamplingUnits], resamples: int, seed: int)
         counts = np.bincount(drawn.ravel(), minlength=resamples * number).reshape(resamples, number).astype(np.float64)
         problems = counts @ sizes
         for start in range(0, len(places), _SUMMED_TOGETHER):
-            part = places[start : start + _SUMMED_TOGETHER]
-            means = np.stack([family[place].sums for place in part]) @ counts.T / problems
-            yield from zip(part, means, strict=True)
+            chosen = places[start : start + _SUMMED_TOGETHER]
+            means = np.stack([family[index].sums for index in chosen]) @ counts.T / problems
+            yield from zip(chosen, means, strict=True)

@@ -168,13 +168,13 @@ def _is_exact(units: ResamplingUnits) -> bool:
 def _aligned(family: Sequence[ResamplingUnits]) -> Floats:
     """Return the sums of each test by unit; 0 where a test does not have a unit of another."""
     # Most tests of a table have the same units: their names are looked up once.
-    known = [(len(units.keys), units.keys.tobytes()) for units in family]
-    keys = {one: units.keys for one, units in zip(known, family, strict=True)}
+    fingerprints = [(len(units.keys), units.keys.tobytes()) for units in family]
+    keys = {name: units.keys for name, units in zip(fingerprints, family, strict=True)}
     names = np.unique(np.concatenate(list(keys.values())))
-    places = {one: np.searchsorted(names, own) for one, own in keys.items()}
+    places = {name: np.searchsorted(names, unit_names) for name, unit_names in keys.items()}
     sums: Floats = np.zeros((len(family), len(names)))
-    for row, units, one in zip(sums, family, known, strict=True):
-        row[places[one]] = units.sums
+    for row, units, name in zip(sums, family, fingerprints, strict=True):
+        row[places[name]] = units.sums
     return sums
 
 
@@ -275,5 +275,5 @@ def _least_difference(units: ResamplingUnits) -> Interval:
 
 
 def _distinguishable(p_value: float, interval: Interval) -> bool:
-    known = not math.isnan(interval.low)
-    return known and p_value < 1 - CONFIDENCE and not interval.low <= 0 <= interval.high
+    defined = not math.isnan(interval.low)
+    return defined and p_value < 1 - CONFIDENCE and not interval.low <= 0 <= interval.high

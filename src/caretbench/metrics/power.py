@@ -211,7 +211,7 @@ class _Groups(NamedTuple):
         smallest = _least(lambda count: self.power(count / problems, seed, critical), problems, about)
 
         def is_found(count: int) -> bool:
-            powers = [self.power(count / problems, seed + place, critical) for place in range(_REFINEMENTS)]
+            powers = [self.power(count / problems, seed + further, critical) for further in range(_REFINEMENTS)]
             return sum(powers) / len(powers) >= POWER
 
         while smallest is not None and smallest > 1 and is_found(smallest - 1):

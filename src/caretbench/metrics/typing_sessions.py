@@ -116,9 +116,9 @@ class TypedText:
     def session(self, trigger: Trigger, answer: Callable[[int], str | None]) -> Iterator[tuple[int, str | None]]:
         """Yield the positions where the editor asks, with the suggestions; the last is None if its answer is."""
         places = self.tokens if trigger == "token" else self.lines
-        place = 0
-        while place < len(places):
-            at = places[place]
+        index = 0
+        while index < len(places):
+            at = places[index]
             text = answer(at)
             if text is None:
                 yield at, None
@@ -127,7 +127,7 @@ class TypedText:
             yield at, shown
             agreed = self.agreement(at, shown)
             # The character in which a suggestion differs is typed before the editor knows that it is wrong.
-            place = bisect_left(places, max(at + 1, at + agreed + (agreed < len(shown))))
+            index = bisect_left(places, max(at + 1, at + agreed + (agreed < len(shown))))
 
     @cached_property
     def words(self) -> Sequence[tuple[int, int, int]]:

@@ -50,34 +50,28 @@ def weighted_mean(
     """
     if len(values) != len(groups):
         raise ValueError(f"{len(groups)} groups do not fit {len(values)} values")
-    members = _members(groups, weights)
-    chosen = sorted(place for places in members.values() for place in places)
+    if any(weight < 0 for weight in weights.values()):
+        raise ValueError("a weight is not negative")
+    weighted = ((group, index) for index, group in enumerate(groups) if group is not None)
+    members = grouped((group, index) for group, index in weighted if weights.get(group, 0.0) > 0)
+    chosen = sorted(index for places in members.values() for index in places)
     if not chosen:
         return None
     total = math.fsum(weights[group] for group in members)
-    means = {group: math.fsum(values[place] for place in places) / len(places) for group, places in members.items()}
+    means = {group: math.fsum(values[index] for index in places) / len(places) for group, places in members.items()}
     mean = math.fsum(weights[group] * means[group] for group in members) / total
     stretched = {
-        place: mean + len(chosen) * weights[group] / (total * len(places)) * (values[place] - means[group])
+        index: mean + len(chosen) * weights[group] / (total * len(places)) * (values[index] - means[group])
         for group, places in members.items()
-        for place in places
+        for index in places
     }
-    sides = [values[place] for place in chosen], [stretched[place] for place in chosen]
+    sides = [values[index] for index in chosen], [stretched[index] for index in chosen]
     labels = _at(clusters, chosen), _at(overlap_groups, chosen)
     return WeightedMean(mean, _interval(*sides, mean, labels, seed), len(chosen))
 
 
 def _at(labels: Sequence[LabelT] | None, places: Sequence[int]) -> list[LabelT] | None:
-    return None if labels is None else [labels[place] for place in places]
-
-
-def _members(groups: Sequence[str | None], weights: Mapping[str, float]) -> dict[str, list[int]]:
-    """Return the indices of the problems of each group with a weight."""
-    if any(weight < 0 for weight in weights.values()):
-        raise ValueError("a weight is not negative")
-    return grouped(
-        (group, index) for index, group in enumerate(groups) if group is not None and weights.get(group, 0.0) > 0
-    )
+    return None if labels is None else [labels[index] for index in places]
 
 
 def _interval(

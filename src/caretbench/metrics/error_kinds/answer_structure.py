@@ -107,7 +107,7 @@ class AnswerStructure:
     def statements_at(self, depth: int) -> Sequence[Statement]:
         """Return the statements that begin where the brackets are open to a depth or less."""
         before = dict(zip((token.start for token in self.tokens), [0, *self.depths], strict=False))
-        return [one for one in self.statements if before.get(one.start, 0) <= depth]
+        return [statement for statement in self.statements if before.get(statement.start, 0) <= depth]
 
     @property
     def lowest_depth(self) -> int:
@@ -127,7 +127,7 @@ class AnswerStructure:
                 return True
             if left is None and after < depth:
                 left = token.start
-        return left is not None and any(place > left for place in self.comments)
+        return left is not None and any(comment > left for comment in self.comments)
 
     @property
     def line_columns(self) -> list[int]:

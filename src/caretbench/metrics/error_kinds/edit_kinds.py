@@ -41,13 +41,13 @@ def wrong_name(compared: ComparedAnswer) -> bool:
         return False
     around = {*_NAME.findall(compared.prefix), *_NAME.findall(compared.suffix)}
     answered, expected = compared.structures
-    own = [{*introduced_names(structure.words)} for structure in compared.structures]
+    new_names = [{*introduced_names(structure.words)} for structure in compared.structures]
     for ours, theirs in _replaced(compared):
         if not (_is_name(ours.type) and _is_name(theirs.type)):
             continue
         if theirs.text in answered.words and ours.text in expected.words:
             return True
-        introduced = ours.text in own[0] and theirs.text in own[1]
+        introduced = ours.text in new_names[0] and theirs.text in new_names[1]
         if {ours.text, theirs.text} & around and not introduced:
             return True
     return False
@@ -149,8 +149,8 @@ def _value(literal: str) -> object:
         return literal.strip(_QUOTES)
 
 
-def _is_called(structure: AnswerStructure, place: int) -> bool:
-    return structure.words[place + 1 : place + 2] == ("(",)
+def _is_called(structure: AnswerStructure, index: int) -> bool:
+    return structure.words[index + 1 : index + 2] == ("(",)
 
 
 def _is_name(kind: str) -> bool:

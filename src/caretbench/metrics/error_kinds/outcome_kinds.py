@@ -71,29 +71,20 @@ def outcome_kind(evidence: AnswerEvidence) -> str:
 
 
 def _of_messages(evidence: AnswerEvidence) -> str:
-    compiled = _of_compiler(evidence.language, evidence.diagnostics)
-    if compiled is not None:
-        return compiled
-    thrown = _of_exception(evidence.language, evidence.output)
-    if thrown is not None:
-        return thrown
-    if evidence.outcome in ("compile_error", "type_error"):
+    kind = _of_compiler(evidence.language, evidence.diagnostics) or _of_exception(evidence.language, evidence.output)
+    if kind is None and evidence.outcome in ("compile_error", "type_error"):
         # A build's messages may be in its output.
         return _of_compiler(evidence.language, evidence.output) or "compile_other"
-    return "wrong_output" if evidence.outcome == "failed" else f"{EXCEPTION}:unknown"
+    return kind or ("wrong_output" if evidence.outcome == "failed" else f"{EXCEPTION}:unknown")
 
 
 def _of_compiler(language: str, diagnostics: str) -> str | None:
     """Return the kind of the first error in a compiler's output; None if no pattern matches."""
-    best: tuple[int, int] | None = None
-    kind = None
-    for position, (name, pattern) in enumerate(_compiler_patterns(language)):
-        hit = pattern.search(diagnostics)
-        if hit is not None and (best is None or (hit.start(), position) < best):
-            best, kind = (hit.start(), position), name
-    if kind is None and diagnostics.strip():
-        return "compile_other"
-    return kind
+    hits = ((pattern.search(diagnostics), name) for name, pattern in _compiler_patterns(language))
+    starts = [(hit.start(), name) for hit, name in hits if hit is not None]
+    # Of several patterns that begin there, the table's first.
+    first = min(starts, key=lambda start: start[0], default=(0, "compile_other" if diagnostics.strip() else None))
+    return first[1]
 
 
 def _of_exception(language: str, output: str) -> str | None:

@@ -167,22 +167,17 @@ class _Walk:
         if not in_literal and (not children or traits.is_comment or traits.is_literal):
             self._add_token(node, traits)
             in_literal = True  # a string may hold calls, but no tokens
-        self._add_call_or_body(node, traits, children)
-        if is_list and not node.is_error:
-            self._align(node.children)
-        overlapping = filter(self._overlaps, children)
-        return [_Visit(*child, depth + 1, in_statement, is_list, in_literal) for child in overlapping]
-
-    def _add_call_or_body(
-        self, node: tree_sitter.Node, traits: _Traits, children: Sequence[tuple[tree_sitter.Node, _Traits]]
-    ) -> None:
         if traits.is_call or any(of_child.is_argument_list for _, of_child in children):
             self.calls.append(node)
         if traits.is_function:
             self._add_body(node)
-
-    def _overlaps(self, child: tuple[tree_sitter.Node, _Traits]) -> bool:
-        return child[0].start_byte < self.end and child[0].end_byte > self.start
+        if is_list and not node.is_error:
+            self._align(node.children)
+        return [
+            _Visit(child, of_child, depth + 1, in_statement, is_list, in_literal)
+            for child, of_child in children
+            if child.start_byte < self.end and child.end_byte > self.start
+        ]
 
     def _add_body(self, node: tree_sitter.Node) -> None:
         if (body := node.child_by_field_name("body")) is not None:
@@ -303,8 +298,8 @@ class _CallReader:
         if start >= self.end or end <= self.start or depth > _MAX_CALL_DEPTH:
             return "".join(self._slice(start, end).split()) if within else ""
         traits = _traits(node.type)
-        place = bisect.bisect_left(self.places, start)
-        if traits.is_comment or not (within or (place < len(self.places) and self.places[place] < end)):
+        index = bisect.bisect_left(self.places, start)
+        if traits.is_comment or not (within or (index < len(self.places) and self.places[index] < end)):
             return ""
         children = node.children
         if not children:
@@ -359,13 +354,13 @@ class _CallReader:
 
     def _string(self, node: tree_sitter.Node, children: Sequence[tree_sitter.Node], depth: int, within: bool) -> str:
         """Return a string by its value, with the code in it."""
-        parts, codes, place = [], [], node.start_byte
+        parts, codes, end = [], [], node.start_byte
         for child in children:
             if child.child_count > 1 and self.data[child.start_byte : child.start_byte + 1] in (b"{", b"$", b"#"):
-                parts.append(self._slice(place, child.start_byte))
+                parts.append(self._slice(end, child.start_byte))
                 codes.append(self._meaning(child, depth, within=within))
-                place = child.end_byte
-        parts.append(self._slice(place, node.end_byte))
+                end = child.end_byte
+        parts.append(self._slice(end, node.end_byte))
         return _string_value("\1".join(parts), " ".join(codes))
 
     def _joined(self, node: tree_sitter.Node, children: Sequence[tree_sitter.Node], depth: int, within: bool) -> str:

@@ -85,8 +85,8 @@ def over_generation(compared: ComparedAnswer) -> bool:
 
 
 def _has_more_statements(answered: AnswerStructure, expected: AnswerStructure) -> bool:
-    due = [(one.type, one.first_word) for one in expected.statements]
-    given = [(one.type, one.first_word) for one in answered.statements]
+    due = [(statement.type, statement.first_word) for statement in expected.statements]
+    given = [(statement.type, statement.first_word) for statement in answered.statements]
     if not due:
         # The reference ends the caret's line; brackets that it leaves open may hold statements in both.
         return bool(expected.tokens and answered.statements_at(min(0, expected.final_depth)))
@@ -108,8 +108,8 @@ def _runs_dead(structure: AnswerStructure) -> bool:
     """Return whether a statement follows a jump of the same list."""
     pairs = zip(structure.statements, structure.statements[1:], strict=False)
     return any(
-        one.type in node_kinds().jumps and one.column == other.column and other.kind not in ("choice", "function")
-        for one, other in pairs
+        before.type in node_kinds().jumps and before.column == other.column and other.kind not in ("choice", "function")
+        for before, other in pairs
     )
 
 
@@ -137,10 +137,10 @@ def _leaves_block(answered: AnswerStructure, expected: AnswerStructure) -> bool:
 def _adds_block(answered: AnswerStructure, expected: AnswerStructure) -> bool:
     given, due = answered.statements, expected.statements
     if not due:
-        return any(one.is_block for one in given)
+        return any(statement.is_block for statement in given)
     if len(due) != 1 or len(given) < 2 or given[0].type != due[0].type:
         return False
-    return due[0].is_block or any(one.is_block for one in given[1:])
+    return due[0].is_block or any(statement.is_block for statement in given[1:])
 
 
 _OPENERS = (":", "{", "(", "[", "then", "do", "=>", "->", "begin")
@@ -197,12 +197,12 @@ def _open_columns(prefix: str) -> tuple[set[int], bool]:
 def _shifted(compared: ComparedAnswer) -> bool:
     answered, expected = (text.rstrip().split("\n") for text in (compared.answer, compared.reference))
     if len(answered) != len(expected) or any(
-        one.strip() != other.strip() for one, other in zip(answered, expected, strict=True)
+        line.strip() != other.strip() for line, other in zip(answered, expected, strict=True)
     ):
         return False
     begun = bool(compared.caret_line.strip())
     pairs = list(zip(answered, expected, strict=True))[begun:]
-    return any(_margin(one) != _margin(other) for one, other in pairs if one.strip())
+    return any(_margin(line) != _margin(other) for line, other in pairs if line.strip())
 
 
 def _out_of_line(compared: ComparedAnswer) -> bool:
@@ -345,17 +345,17 @@ def _renamed(structure: AnswerStructure, compared: ComparedAnswer, by_level: boo
 
     A bound name that both texts have stays, unless ``by_level``: then all bound names are replaced.
     """
-    known = _surrounding_names(compared.prefix, compared.suffix)
-    new_names = [name for name in introduced_names(structure.words) if name not in known | structure.bound_names]
+    surrounding = _surrounding_names(compared.prefix, compared.suffix)
+    new_names = [name for name in introduced_names(structure.words) if name not in surrounding | structure.bound_names]
     if not new_names and not structure.bound_names:
         return structure.calls
-    other = next(one for one in compared.structures or () if one is not structure)
+    other = next(candidate for candidate in compared.structures or () if candidate is not structure)
     elsewhere = _names(*other.words)
     # Two right answers may call a loop variable `i` and `row`: the order of the names is compared, not the names.
     numbers = {name: f"${number}" for number, name in enumerate(name for name in new_names if name not in elsewhere)}
 
-    def number(found: re.Match[str]) -> str:
-        name, level = found.groups()
+    def number(match: re.Match[str]) -> str:
+        name, level = match.groups()
         if level is not None:
             return name if name in elsewhere and not by_level else f"${level}"
         return numbers.get(name, name)
@@ -401,7 +401,7 @@ def wrong_block_kind(compared: ComparedAnswer) -> bool:
     if not (answered.begins_statement and expected.begins_statement):
         return False
     due = expected.statements[0]
-    given = [one.kind for one in answered.statements]
+    given = [statement.kind for statement in answered.statements]
     while due.kind != "import" and len(given) > 1 and given[0] == "import":
         given.pop(0)
     return due.kind not in given if due.is_block else given[0] != due.kind
