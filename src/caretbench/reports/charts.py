@@ -152,14 +152,14 @@ def outcome_colour(name: str) -> str:
 
     A status that is the machine's fault is hatched; an error kind by outcome has the colour of its status.
     """
-    known = error_kind_table()
-    if known.outcomes.get(name) == OURS_KIND and name not in _STATUS_COLOURS:  # a status of earlier versions
+    table = error_kind_table()
+    if table.outcomes.get(name) == OURS_KIND and name not in _STATUS_COLOURS:  # a status of earlier versions
         return HATCHES[0]
-    same = {kind: status for status, kind in known.outcomes.items() if status in _STATUS_COLOURS} | _KINDS
+    same = {kind: status for status, kind in table.outcomes.items() if status in _STATUS_COLOURS} | _KINDS
     for key in (name, same.get(name, ""), same.get(name.partition(":")[0], "")):
         if key in _STATUS_COLOURS:
             return _STATUS_COLOURS[key]
-    others = [kind for kind in known.order if not {kind, same.get(kind)} & _STATUS_COLOURS.keys()]
+    others = [kind for kind in table.order if not {kind, same.get(kind)} & _STATUS_COLOURS.keys()]
     return _OTHERS[(others.index(name) if name in others else len(others)) % len(_OTHERS)]
 
 

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from caretbench.files import DataError, sha256_json
+from caretbench.grouping import grouped
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.measured_parts import MeasuredPart, all_parts, judged_parts, part_tests
@@ -31,12 +32,13 @@ from caretbench.reports.results.run_settings import (
     identity_of,
     selection_notes,
 )
-from caretbench.reports.strata import Stratum, strata_of
+from caretbench.reports.strata import strata_of
 from caretbench.reports.tables import (
     ReportTable,
     TableField,
     display_stratum,
     number_field,
+    range_text,
     share_field,
     table_of,
     text_field,
@@ -102,7 +104,7 @@ def compare_runs(
     tests = [
         test
         for part, rates in _rates_by_part(runs, parts, models, same)
-        for test in part_tests(part, _pairs_of(rates, pairs), _strata_in(part, strata))
+        for test in part_tests(part, _pairs_of(rates, pairs), () if part.title == ALL_PARTS else strata)
     ]
     if not tests:
         first, second = (entry.name for entry in pairs[0])
@@ -131,7 +133,7 @@ def compare_runs(
 def _leading_notes(runs: Sequence[LoadedRun], parts: Iterable[Sequence[MeasuredPart]]) -> Iterator[str]:
     """Yield a note on the problems over which passes are compared, if these are not all."""
     profile = identity_of(runs[0])["profile"]
-    rules = [leading_in(part.run, profile).rule for own in parts for part in own]
+    rules = [leading_in(part.run, profile).rule for run_parts in parts for part in run_parts]
     yield from filter(None, dict.fromkeys(map(lead_note, rules)))
 
 
@@ -140,10 +142,6 @@ def _parts(source: ReportSource) -> list[MeasuredPart]:
     parts = judged_parts(source)
     whole = all_parts(parts)
     return parts if whole is None else [*parts, whole]
-
-
-def _strata_in(part: MeasuredPart, strata: Sequence[Stratum]) -> Sequence[Stratum]:
-    return () if part.title == ALL_PARTS else strata
 
 
 def _overall(tests: Sequence[PairedTest], manifest: Mapping[str, Any], seed: int) -> tuple[ComparisonRow, ...]:
@@ -161,8 +159,9 @@ def _rates_by_part(
 ) -> Iterator[tuple[MeasuredPart, dict[str, ModelRates]]]:
     """Yield each part that some run keeps apart, with the rates of all models on it by name."""
     several = _in_several_runs(runs)
-    for label in dict.fromkeys(part.label for own in parts for part in own):
-        labelled = [(run, part) for run, own in zip(runs, parts, strict=True) for part in own if part.label == label]
+    every = [(run, part) for run, run_parts in zip(runs, parts, strict=True) for part in run_parts]
+    for label in dict.fromkeys(part.label for _, part in every):
+        labelled = [(run, part) for run, part in every if part.label == label]
         rates = [_named(run, rates, several) for run, part in labelled for rates in part.rates(models, same)]
         yield labelled[0][1], {entry.name: entry for entry in rates}
 
@@ -181,7 +180,8 @@ def _equal_problems(runs: Sequence[LoadedRun]) -> set[str]:
     # Another version of a data set may keep the id of a problem whose text has changed. Of a project, each commit
     # changes the snapshot, and with it all problems, though most blocks are the same.
     hashes = [
-        {(one.id, one.block_hash or sha256_json(one.model_dump(mode="json"))) for one in run.problems} for run in runs
+        {(problem.id, problem.block_hash or sha256_json(problem.model_dump(mode="json"))) for problem in run.problems}
+        for run in runs
     ]
     return {identity for identity, _ in set.intersection(*hashes)}
 
@@ -226,12 +226,12 @@ def _notes(
     separately = f", and separately {more} of parts of the problems" if more else ""
     adjusted = f"P values are adjusted for the number of tests in brackets (max-T): {tests} overall{separately}. "
     yield f"{adjusted if tests else ''}Each 95% interval is for one row and not adjusted."
-    versions: dict[str, set[str]] = {}
-    for run in runs:
-        toolchains: Mapping[str, Any] = run.manifest.get("toolchains") or {}
-        for language, toolchain in toolchains.items():
-            versions.setdefault(language, set()).add(str(toolchain.get("version", "")))
-    differing = sorted(language for language, several in versions.items() if len(several) > 1)
+    versions = grouped(
+        (language, str(toolchain.get("version", "")))
+        for run in runs
+        for language, toolchain in (run.manifest.get("toolchains") or {}).items()
+    )
+    differing = sorted(language for language, stated in versions.items() if len(set(stated)) > 1)
     if differing:
         yield f"The runs used different toolchain versions for {', '.join(differing)}."
     yield from sorted({row.warning for row in overall if row.warning is not None})
@@ -287,5 +287,4 @@ def _smallest_field(row: ComparisonRow) -> TableField:
 
 
 def _difference_field(row: ComparisonRow) -> TableField:
-    note = "" if row.low is None or row.high is None else f"{100 * row.low:+.1f} to {100 * row.high:+.1f}"
-    return number_field(row.difference, f"{100 * row.difference:+.1f}", note)
+    return number_field(row.difference, f"{100 * row.difference:+.1f}", range_text(row.low, row.high, "+.1f"))

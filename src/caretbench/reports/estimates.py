@@ -54,20 +54,20 @@ def similarity_columns(metrics: list[str], *, first_lines: bool) -> tuple[Simila
     With ``first_lines``, samples are aggregated as in DevBench's released code (a line matches if any sample matches);
     else all columns are means, and further metrics keep their names.
     """
-    known = PAPER_COLUMNS if first_lines else DEFAULT_COLUMNS
-    named = {column.metric for column in known}
+    standard = PAPER_COLUMNS if first_lines else DEFAULT_COLUMNS
+    named = {column.metric for column in standard}
     further = tuple(
         SimilarityColumn(name=f"{metric}_mean", metric=metric, fold="mean", title=_title(metric))
         for metric in metrics
         if metric not in named and (not first_lines or metric.startswith(USER_METRIC))
     )
-    return tuple(column for column in known if column.metric in metrics) + further
+    return tuple(column for column in standard if column.metric in metrics) + further
 
 
 def similarity_metric(name: str) -> str:
     """Return the metric of a similarity column by the column's name."""
-    known = {column.name: column.metric for column in (*PAPER_COLUMNS, *DEFAULT_COLUMNS)}
-    return known.get(name) or name.removesuffix("_mean")
+    metrics = {column.name: column.metric for column in (*PAPER_COLUMNS, *DEFAULT_COLUMNS)}
+    return metrics.get(name) or name.removesuffix("_mean")
 
 
 def _title(metric: str) -> str:
@@ -136,9 +136,9 @@ def pass_estimates(
     counts = list(problems.select("samples", "passes").iter_rows())
     estimates = {}
     for k, rates in pass_rates(counts, any_of_fewer=any_of_fewer).items():
-        known = [rate for rate in rates if rate is not None]
+        defined = [rate for rate in rates if rate is not None]
         enough = problems.filter(pl.Series([rate is not None for rate in rates], dtype=pl.Boolean))
-        estimates[k] = mean_estimate(known, enough, seed, resamples)
+        estimates[k] = mean_estimate(defined, enough, seed, resamples)
     return estimates
 
 

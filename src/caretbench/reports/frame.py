@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,11 @@ class LoadedRun:
         """Answers of typing sessions, by name and parameters of the model."""
         return {} if self.files is None else typed_answers(self.files, self.problems)
 
+    @property
+    def own_rows(self) -> pl.DataFrame:
+        """Rows of the table under the run's own policy and profile."""
+        return self.frame.filter(*(pl.col(name) == str(self.manifest.get(name)) for name in ("policy", "profile")))
+
     @cached_property
     def baselines(self) -> tuple[str, ...]:
         """Names of the baselines, in display order."""
@@ -139,10 +144,13 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
     suite = suite_of_run(manifest.get("suite"))
     version = suite.gate_version if suite else GATE_VERSION
     verdicts, older, strengths = read_verdicts(verdicts_path, version) if verdicts_path.exists() else ({}, 0, {})
-    frame = _frame(problems, keyed_scores(files.scores_path), verdicts)
-    run = LoadedRun(folder.name, manifest, problems, completions, frame, list(files.missing()))
-    return replace(
-        run,
+    return LoadedRun(
+        folder.name,
+        manifest,
+        problems,
+        completions,
+        frame=_frame(problems, keyed_scores(files.scores_path), verdicts),
+        missing=list(files.missing()),
         judgements=[
             row if CLAIMS in row.values else row.model_copy(update={"text": None}) for row in files.judgements()
         ],
@@ -274,15 +282,20 @@ def metric_columns(frame: pl.DataFrame) -> list[str]:
     return [name for name in frame.columns if name not in FIXED_COLUMNS]
 
 
-def _problem_columns(problem: Problem, verdicts: Mapping[str, str]) -> dict[str, Any]:
+def main_labels(problem: Problem) -> dict[str, str | None]:
+    """Return the :data:`LABELS` of a problem; the language of a caret is known without a label."""
     labels = {name: problem.label(name) if name in problem.labels else None for name in LABELS}
     if labels["language"] is None and isinstance(problem.shown, Caret):
         labels["language"] = problem.shown.language
+    return labels
+
+
+def _problem_columns(problem: Problem, verdicts: Mapping[str, str]) -> dict[str, Any]:
     verdict = verdicts.get(problem.id)
     return {
         "problem_id": problem.id,
         "executed": needs_execution(problem),
-        **labels,
+        **main_labels(problem),
         "cluster": problem.cluster,
         "overlap_group": problem.overlap_group,
         "verdict": verdict,

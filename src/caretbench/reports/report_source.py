@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -26,13 +26,8 @@ from caretbench.reports.frame import GROUP, LoadedRun, baselines_in, metric_colu
 from caretbench.reports.judged.judged_scores import judged_scores, refused_criteria
 from caretbench.reports.judged.judged_texts import KEY, JudgedRun, judged_values
 from caretbench.reports.judged.scores import JudgedScores
-from caretbench.reports.results.answer_counts import Recording, recordings, refusals
-from caretbench.reports.results.paper_intervals import (
-    PaperTableLayout,
-    PrintedRate,
-    paper_interval_estimates,
-    paper_table_layouts,
-)
+from caretbench.reports.results.answer_counts import ModelUsage, Recording, model_usage, recordings, refusals
+from caretbench.reports.results.paper_intervals import paper_interval_estimates, paper_table_layouts
 from caretbench.reports.results.problem_lists import (
     ExcludedProblems,
     LeadingProblems,
@@ -42,7 +37,7 @@ from caretbench.reports.results.problem_lists import (
     leading_in,
     needed_problems,
 )
-from caretbench.reports.results.run_settings import model_order, model_variants, variant_titles
+from caretbench.reports.results.run_settings import display_order, model_variants, variant_titles
 from caretbench.reports.strata import SEPARATOR, HeadlinePart, Stratum, headline_parts, strata_of, stratum_name
 from caretbench.reports.summary import ModelResults, PartResults, RateCell, SuiteTable, with_raw
 from caretbench.runs.user_metrics import USER_METRIC
@@ -50,21 +45,11 @@ from caretbench.runs.verdict import has_verdicts
 from caretbench.suites import suite_errors, suite_of_run
 from caretbench.suites.answer_kinds import ACCEPTED_PREFIX
 from caretbench.suites.base import Suite
-from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Headline, PaperTable, Stratification, SuiteChart
+from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Headline, Stratification, SuiteChart
 
 
-def paper_tables_in(
-    columns: Sequence[ModelResults],
-    stratification: Stratification,
-    printed: Callable[[PaperTable], tuple[PrintedRate, ...]] = lambda _table: (),
-) -> tuple[PaperTableLayout, ...]:
-    """Return the layouts of the paper's tables whose strata the columns have; ``printed`` returns a table's cells."""
-    strata = {name for column in columns for name in column.strata}
-    return tuple(paper_table_layouts(stratification.paper_tables, strata, printed))
-
-
-def with_paper_intervals(column: ModelResults, main: str, forms: Sequence[PaperTableLayout], seed: int) -> ModelResults:
-    """Return the column with the papers' intervals, if there is one sample per problem."""
+def with_paper_intervals(column: ModelResults, main: str, requested: Collection[str], seed: int) -> ModelResults:
+    """Return the column with the papers' intervals in the requested strata, if there is one sample per problem."""
     if column.samples != 1:
         return column
 
@@ -74,9 +59,8 @@ def with_paper_intervals(column: ModelResults, main: str, forms: Sequence[PaperT
             return cell
         return cell.model_copy(update={"paper_intervals": paper_interval_estimates(rate, seed, all_three=all_three)})
 
-    wanted = {main, *(form.stratum for form in forms)}
     strata = {
-        name: tuple(printed(cell, all_three=name == main) for cell in cells) if name in wanted else cells
+        name: tuple(printed(cell, all_three=name == main) for cell in cells) if name in requested else cells
         for name, cells in column.strata.items()
     }
     return column.model_copy(update={"overall": printed(column.overall, all_three=True), "strata": strata})
@@ -116,24 +100,23 @@ def columns_of(
     maker = _ColumnBuilder(frame, problems, excluded_problems, names, seed, rates_only, baselines, suite, apart)
     columns = [
         maker.column(group, _shown_strata(group, strata, policies, stratification))
-        for group in sorted(frame.partition_by(*GROUP), key=lambda group: _group_order(group, manifest, policies))
+        for group in frame.partition_by(*GROUP)
     ]
     if stratification.paper_intervals:
-        main, forms = stratum_name(stratification.main_labels), paper_tables_in(columns, stratification)
-        columns = [with_paper_intervals(column, main, forms, maker.seed) for column in columns]
-    return tuple(_by_score(columns, policies))
+        shown = {name for column in columns for name in column.strata}
+        main, forms = stratum_name(stratification.main_labels), paper_table_layouts(stratification.paper_tables, shown)
+        requested = {main, *(form.stratum for form in forms)}
+        columns = [with_paper_intervals(column, main, requested, maker.seed) for column in columns]
 
-
-def _by_score(columns: Iterable[ModelResults], policies: Sequence[str]) -> list[ModelResults]:
-    """Return the columns by profile and policy, models before baselines, the best model first."""
-
-    def key(column: ModelResults) -> tuple[object, ...]:
+    def order(column: ModelResults) -> tuple[object, ...]:
+        """Return the sort key: by profile and policy, models before baselines, the best model first."""
         number = column.headline_of(column.overall)
         score = -number.value if number is not None and not column.baseline else 0.0
-        place = policies.index(column.policy) if column.policy in policies else len(policies)
-        return (column.profile, place, column.policy, column.baseline, score)
+        rank = policies.index(column.policy) if column.policy in policies else len(policies)
+        model = display_order(manifest, column.model, column.parameters)
+        return (column.profile, rank, column.policy, column.baseline, score, *model)
 
-    return sorted(columns, key=key)
+    return tuple(sorted(columns, key=order))
 
 
 def _shown_strata(
@@ -147,14 +130,6 @@ def _shown_strata(
     if group["policy"][0] not in policies[1:]:
         return every
     return [stratum for stratum in every if set(stratum.name.split(SEPARATOR)) <= set(stratification.main_labels)]
-
-
-def _group_order(group: pl.DataFrame, manifest: Mapping[str, Any], policies: Sequence[str]) -> tuple[object, ...]:
-    model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
-    baselines = baselines_in(manifest)
-    rank = baselines.index(model) + 1 if model in baselines else 0
-    place = policies.index(policy) if policy in policies else len(policies)
-    return (profile, rank, model.lower(), model_order(manifest, model, parameters), parameters, place, policy)
 
 
 @dataclass(frozen=True)
@@ -173,10 +148,15 @@ class _ColumnBuilder:
     needed: dict[str, LeadingProblems] = field(default_factory=dict)
     """Problems that need an answer by profile, once they are known."""
 
+    @cached_property
+    def decided(self) -> list[Problem]:
+        """Problems that have verdicts."""
+        return [problem for problem in self.problems if has_verdicts(problem)]
+
     def column(self, group: pl.DataFrame, strata: Sequence[Stratum]) -> ModelResults:
         """Return the column of one model under one policy and profile."""
         model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
-        there = [problem for problem in self.problems if has_verdicts(problem)]
+        there = self.decided
         if model in self.baselines:  # a baseline may have no answer to some problems
             answered = set(group["problem_id"])
             there = [problem for problem in there if problem.id in answered]
@@ -228,14 +208,13 @@ class _ColumnBuilder:
         first_lines = self.suite.rules(profile_named(profile)).first_lines if self.suite else False
         every_suite = (USER_METRIC, ACCEPTED_PREFIX)
         shown = [name for name in measured if not self.rates_only or name.startswith(every_suite)]
-        known = similarity_columns(shown, first_lines=first_lines)
+        similarities = similarity_columns(shown, first_lines=first_lines)
         rows = group.with_columns(eligible=~pl.col("problem_id").is_in(list(excluded)))
-        table = aggregate_samples(rows, known)
+        table = aggregate_samples(rows, similarities)
         if self.rates_only:
-            there = [problem.id for problem in self.problems if has_verdicts(problem)]
-            table = table.filter(pl.col("problem_id").is_in(there))
+            table = table.filter(pl.col("problem_id").is_in([problem.id for problem in self.decided]))
         needed = self._needed(profile)
-        return _Cells(table, known, profile, self.seed, None if needed.rule == "all" else needed.problems)
+        return _Cells(table, similarities, profile, self.seed, None if needed.rule == "all" else needed.problems)
 
 
 @dataclass(frozen=True)
@@ -333,10 +312,10 @@ class ReportSource:
             every = self.suite.result_tables(results, problems, self.seed)
             if not (every and self._leading):
                 return tuple(SuiteTable(**table._asdict()) for table in every)
-            leading = {name for one in self._leading.values() for name in one.problems}
+            leading = {name for leads in self._leading.values() for name in leads.problems}
             kept = {name: problem for name, problem in problems.items() if name in leading}
             leading_tables = self.suite.result_tables(results.filter(self._leads), kept, self.seed)
-        notes = tuple(lead_note(one.rule) for one in self._leading.values())
+        notes = tuple(lead_note(leads.rule) for leads in self._leading.values())
         return tuple(with_raw(every, leading_tables, notes))
 
     @property
@@ -359,8 +338,11 @@ class ReportSource:
             problems, rule = leading_in(self.run, profile)
             for _, frame in self.headlines:
                 there = frozenset(frame.filter(pl.col("passed").is_not_null())["problem_id"])
-                own = leading_in(replace(self.run, frame=frame), profile)
-                problems, rule = (problems - there | own.problems & there, rule if own.rule == "all" else own.rule)
+                measured = leading_in(replace(self.run, frame=frame), profile)
+                problems, rule = (
+                    problems - there | measured.problems & there,
+                    rule if measured.rule == "all" else measured.rule,
+                )
             if rule != "all":
                 leading[profile] = LeadingProblems(problems, rule)
         return leading
@@ -369,8 +351,8 @@ class ReportSource:
     def _leads(self) -> pl.Expr:
         """True for the rows of profiles where some problems lead, about these."""
         rows = [
-            (pl.col("profile") == profile) & pl.col("problem_id").is_in(list(one.problems))
-            for profile, one in self._leading.items()
+            (pl.col("profile") == profile) & pl.col("problem_id").is_in(list(leads.problems))
+            for profile, leads in self._leading.items()
         ]
         return pl.any_horizontal(pl.lit(value=False), *rows)
 
@@ -419,21 +401,17 @@ class ReportSource:
         """Rows of answers with judged values: the best model first, baselines last, as suites show them."""
         passes = pl.when(self._leads_or_all).then(pl.col("passed").cast(pl.Float64))
         rank = passes.mean().over("model", "parameters").fill_null(0.0)
-        names = [*self.run.baselines]
-        place = (
-            pl.when(pl.col("model").is_in(names))
-            .then(pl.col("model").replace_strict(names, range(1, len(names) + 1), default=0, return_dtype=pl.Int64))
-            .otherwise(0)
-        )
-        score = pl.when(place == 0).then(-rank).otherwise(0.0)
-        return self._joined.sort("profile", "policy", place, score, *KEY, maintain_order=True)
+        ranks = {name: number for number, name in enumerate(self.run.baselines, 1)}
+        position = pl.col("model").replace_strict(ranks, default=0, return_dtype=pl.Int64)
+        score = pl.when(position == 0).then(-rank).otherwise(0.0)
+        return self._joined.sort("profile", "policy", position, score, *KEY, maintain_order=True)
 
     @cached_property
     def _joined(self) -> pl.DataFrame:
         frame = self.run.frame
-        known = model_variants(self.run.manifest, frame.select("model", "parameters").unique().iter_rows())
+        by_key = model_variants(self.run.manifest, frame.select("model", "parameters").unique().iter_rows())
         variants = pl.DataFrame(
-            [(*key, *variant) for key, variant in known.items()],
+            [(*key, *variant) for key, variant in by_key.items()],
             schema=dict.fromkeys(("model", "parameters", "model_title", "instruction", "prompt"), pl.String),
             orient="row",
         )
@@ -451,6 +429,12 @@ class ReportSource:
     def excluded(self) -> tuple[ExcludedProblems, ...]:
         """Excluded problems, by profile and cause."""
         return find_excluded_problems(self.run.frame, self.run.problems, self.run.manifest)
+
+    @cached_property
+    def usage(self) -> dict[tuple[str, str], ModelUsage]:
+        """Usage of the models that were sampled in this run, by name and parameters."""
+        entries = model_usage(self.run.completions, self.run.missing, self.run.manifest)
+        return {(entry.model, entry.parameters): entry for entry in entries}
 
     @cached_property
     def recordings(self) -> tuple[Recording, ...]:

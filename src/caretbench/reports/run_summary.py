@@ -54,8 +54,8 @@ def summarise_run(run: LoadedRun, by: Sequence[tuple[str, ...]] = (), strengths:
 
     ``strengths`` is the model whose strengths are requested.
     """
-    own = suite_of_run(run.manifest.get("suite"))
-    return summarise(run, _extended(own.stratification if own else DEFAULT_STRATIFICATION, by), own, strengths)
+    suite = suite_of_run(run.manifest.get("suite"))
+    return summarise(run, _extended(suite.stratification if suite else DEFAULT_STRATIFICATION, by), suite, strengths)
 
 
 def summarise(

@@ -71,11 +71,11 @@ def headline_parts(problems: Iterable[Problem], stratification: Stratification) 
         held[tuple(problem.label(name) if name in problem.labels else "" for name in names)].add(problem.id)
     if len(held) < 2:
         return []
-    varying = [place for place in range(len(names)) if len({values[place] for values in held}) > 1]
+    varying = [index for index in range(len(names)) if len({values[index] for values in held}) > 1]
     return [
         HeadlinePart(
-            {names[place]: values[place] for place in varying if values[place]},
-            " ".join(words.get(values[place], values[place]) for place in varying if values[place]),
+            {names[index]: values[index] for index in varying if values[index]},
+            " ".join(words.get(values[index], values[index]) for index in varying if values[index]),
             frozenset(held[values]),
         )
         for values in sorted(held)
@@ -121,7 +121,7 @@ def _parts(
             held[combination].add(problem.id)
     for combination, ids in sorted(held.items()):
         labels = dict(zip(map(label_title, names), (text for _, text in combination), strict=True))
-        yield StratumPart(labels, tuple(place for place, _ in combination), frozenset(ids))
+        yield StratumPart(labels, tuple(index for index, _ in combination), frozenset(ids))
 
 
 def _values(
@@ -168,10 +168,10 @@ def _bounds(
     }
 
 
-def _part(place: int, bounds: Sequence[float]) -> Value:
+def _part(index: int, bounds: Sequence[float]) -> Value:
     """Return index and name of a bin; ``long`` is the same bin, even if languages have different numbers of bins."""
     names = _NAMES.get(len(bounds) + 1)
-    return names[place] if names else (place, f"part {place + 1}")
+    return names[index] if names else (index, f"part {index + 1}")
 
 
 def _cuts(name: str, bounds: Mapping[str, tuple[float, ...]], source: str) -> str:

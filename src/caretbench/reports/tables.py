@@ -58,15 +58,15 @@ def table_of(title: str, heads: Sequence[str], rows: Iterable[FieldValues], capt
 def without_empty_columns(table: ReportTable) -> ReportTable:
     """Return the table without columns that have no value in any row."""
     kept = [
-        place
-        for place in range(len(table.heads))
-        if not table.rows or any(row[place].text not in NO_TEXTS or row[place].note for row in table.rows)
+        index
+        for index in range(len(table.heads))
+        if not table.rows or any(row[index].text not in NO_TEXTS or row[index].note for row in table.rows)
     ]
     return table.model_copy(
         update={
-            "heads": tuple(table.heads[place] for place in kept),
-            "numeric": tuple(table.numeric[place] for place in kept),
-            "rows": tuple(tuple(row[place] for place in kept) for row in table.rows),
+            "heads": tuple(table.heads[index] for index in kept),
+            "numeric": tuple(table.numeric[index] for index in kept),
+            "rows": tuple(tuple(row[index] for index in kept) for row in table.rows),
         }
     )
 
@@ -118,7 +118,7 @@ def rate_field(estimate: ReportedNumber | None) -> TableField:
     return TableField(
         text=percent(estimate.value),
         sort=estimate.value,
-        note=_range(estimate, 1, 100),
+        note=range_text(estimate.low, estimate.high),
         estimate=estimate,
         problems=estimate.problems,
     )
@@ -128,7 +128,8 @@ def score_field(estimate: ReportedNumber | None, digits: int = 2) -> TableField:
     """Return a judge's score in points, or a mean similarity from 0 to 1, with its interval."""
     if estimate is None:
         return number_field(None)
-    field = number_field(estimate.value, f"{estimate.value:.{digits}f}", _range(estimate, 2))
+    note = range_text(estimate.low, estimate.high, ".2f", scale=1.0)
+    field = number_field(estimate.value, f"{estimate.value:.{digits}f}", note)
     return field.model_copy(update={"problems": estimate.problems})
 
 
@@ -147,10 +148,9 @@ def share_field(value: float | None, note: str = "") -> TableField:
     return number_field(value, percent(value), note)
 
 
-def _range(estimate: ReportedNumber, digits: int, scale: float = 1.0) -> str:
-    if estimate.low is None or estimate.high is None:
-        return ""
-    return f"{scale * estimate.low:.{digits}f} to {scale * estimate.high:.{digits}f}"
+def range_text(low: float | None, high: float | None, form: str = ".1f", scale: float = 100.0) -> str:
+    """Return an interval in the given format, by default in percent; empty if there is none."""
+    return "" if low is None or high is None else f"{scale * low:{form}} to {scale * high:{form}}"
 
 
 def display_label(stratum: str, value: str) -> str:
@@ -161,11 +161,6 @@ def display_label(stratum: str, value: str) -> str:
         except UsageError:
             pass
     return value.replace("_", " ")
-
-
-def display_name(cell: RateCell) -> str:
-    """Return the display text of a cell's labels."""
-    return display_labels(cell.labels)
 
 
 def display_labels(labels: Mapping[str, str]) -> str:
@@ -186,9 +181,9 @@ def pass_columns(columns: Iterable[ModelResults]) -> tuple[ModelResults, ...]:
 
 def headline_title(columns: Iterable[ModelResults]) -> str:
     """Return the title of the number that breakdowns show: a rate, or a similarity where nothing has a verdict."""
-    known = list(columns)
-    titles = (title for column in known for title in column.similarity_titles.values())
-    judged = pass_columns(known)
+    listed = list(columns)
+    titles = (title for column in listed for title in column.similarity_titles.values())
+    judged = pass_columns(listed)
     return judged[0].rate_title if judged else next(titles, "pass@1")
 
 
@@ -207,7 +202,8 @@ def strata_names(columns: Iterable[ModelResults], *, crossed: bool = False) -> t
 
 def ordered_names(columns: Iterable[ModelResults], stratum: str) -> list[str]:
     """Return the names of a stratum's cells in order: bins of numbers by size, words by the alphabet."""
-    places = {display_name(cell): _place(cell) for column in columns for cell in column.strata.get(stratum, ())}
+    cells = (cell for column in columns for cell in column.strata.get(stratum, ()))
+    places = {display_labels(cell.labels): _place(cell) for cell in cells}
     return sorted(places, key=lambda name: places[name])
 
 

@@ -18,7 +18,7 @@ from caretbench.reports.head.measured_parts import MeasuredPart, judged_parts, p
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.paired_models import ComparisonRow, ModelRates, floors_above, tested_rows
 from caretbench.reports.results.problem_lists import LEAD_TITLES, LeadingProblems, leading_problems, needed_problems
-from caretbench.reports.results.published_numbers import WHOLE, published_names, published_numbers
+from caretbench.reports.results.published_numbers import WHOLE, PublishedNumber, published_names, published_numbers
 from caretbench.reports.results.run_settings import ModelKey, identity_of
 from caretbench.reports.run_summary import suite_stratification
 from caretbench.suites import suite_of_run
@@ -53,16 +53,6 @@ class BoardEntry(BoardModel):
         return "" if self.first_rank is None else "–".join(map(str, ends))
 
 
-class PrintedEntry(ReportValue):
-    """Result that a paper prints, which is shown and never ranked."""
-
-    model: str
-    table: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
 class BoardColumn(ReportValue):
     """Column of a board: one measure over one set of problems, under one profile, policy and kind of prompt."""
 
@@ -93,7 +83,8 @@ class BoardColumn(ReportValue):
     """Number of pairs that are tested together."""
     entries: tuple[BoardEntry, ...]
     """Models and baselines, the best first."""
-    printed: tuple[PrintedEntry, ...] = ()
+    printed: tuple[PublishedNumber, ...] = ()
+    """Results that a paper prints, which are shown and never ranked."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -103,8 +94,8 @@ class BoardColumn(ReportValue):
 
     def untold(self, entry: BoardEntry) -> list[str]:
         """Return the titles of the models that are not told apart from this one."""
-        known = {*entry.better, *entry.worse, entry.title}
-        return [other.title for other in self.models if other.title not in known]
+        decided = {*entry.better, *entry.worse, entry.title}
+        return [other.title for other in self.models if other.title not in decided]
 
 
 class Board(ReportValue):
@@ -143,7 +134,7 @@ def make_board(paths: Sequence[Path], seed: int = 0) -> tuple[Board, pl.DataFram
         facts = board_models(source)
         parts = list(_parts(source, facts))
         # All pairs of one suite are one family, as in the head of its report.
-        tests = [[*part_tests(one.part, combinations(_ranked(one, source.run.baselines), 2))] for one in parts]
+        tests = [[*part_tests(made.part, combinations(_ranked(made, source.run.baselines), 2))] for made in parts]
         results = iter(tested_rows([test for some in tests for test in some], seed))
         for part, some in zip(parts, tests, strict=True):
             columns.append(_column(source, part, [next(results) for _ in some], facts, seed))
@@ -161,8 +152,8 @@ def _parts(source: BoardRun, facts: Mapping[ModelKey, BoardModel]) -> Iterator[B
         run = part.run
         rates = part.rates(run.frame["model"].unique().to_list(), needless=True)
         # A part may lack one of two variants of a model, whose title there would be another.
-        titled = (one._replace(name=facts[one.model, one.parameters].title) for one in rates)
-        raw = {one.name: one._replace(rates=one.rates.sort("problem_id")) for one in titled}
+        titled = (entry._replace(name=facts[entry.model, entry.parameters].title) for entry in rates)
+        raw = {entry.name: entry._replace(rates=entry.rates.sort("problem_id")) for entry in titled}
         profile = identity_of(run)["profile"]
         lead, need = (rule(run.frame, run.problems, profile) for rule in (leading_problems, needed_problems))
         made = BoardPart(part, LEAD_TITLES[lead.rule], _on(raw, lead), raw)
@@ -175,26 +166,26 @@ def _parts(source: BoardRun, facts: Mapping[ModelKey, BoardModel]) -> Iterator[B
 def _on(rates: Mapping[str, ModelRates], chosen: LeadingProblems) -> dict[str, ModelRates]:
     """Return the rates on these problems, of the models that have some."""
     kept = pl.col("problem_id").is_in(list(chosen.problems))
-    kept_rates = {name: one._replace(rates=one.rates.filter(kept)) for name, one in rates.items()}
-    return {name: one for name, one in kept_rates.items() if not one.rates.is_empty()}
+    kept_rates = {name: entry._replace(rates=entry.rates.filter(kept)) for name, entry in rates.items()}
+    return {name: entry for name, entry in kept_rates.items() if not entry.rates.is_empty()}
 
 
 def _ranked(part: BoardPart, baselines: Sequence[str]) -> list[ModelRates]:
     """Return the models of a part, the best first."""
-    models = [one for one in part.leading.values() if one.model not in baselines]
-    return sorted(models, key=lambda one: (-one.rates["rate"].mean(), one.name))  # type: ignore[operator]  # a number
+    models = [entry for entry in part.leading.values() if entry.model not in baselines]
+    return sorted(models, key=lambda entry: (-entry.rates["rate"].mean(), entry.name))  # type: ignore[operator]  # a number
 
 
 def _column(
     source: BoardRun, part: BoardPart, pairs: Sequence[ComparisonRow], facts: Mapping[ModelKey, BoardModel], seed: int
 ) -> BoardColumn:
     identity, data = identity_of(source.run), source.run.manifest["data"]
-    suite, own = str(source.run.manifest.get("suite")), suite_of_run(source.run.manifest.get("suite"))
+    suite, installed = str(source.run.manifest.get("suite")), suite_of_run(source.run.manifest.get("suite"))
     words = [suite, part.part.label, str(data["name"]), identity["profile"], identity["policy"], source.prompt]
     return BoardColumn(
         key=slug("-".join(filter(None, words)), *identity.values()),
         suite=suite,
-        title=": ".join(filter(None, (own.title if own else suite, part.part.label))),
+        title=": ".join(filter(None, (installed.title if installed else suite, part.part.label))),
         measure=part.part.measure.title,
         about=part.part.measure.about,
         data=str(data["name"]),
@@ -218,7 +209,7 @@ def _column(
 
 
 def _problems_of(rates: Mapping[str, ModelRates]) -> int:
-    return len({identity for one in rates.values() for identity in one.rates["problem_id"]})
+    return len({identity for entry in rates.values() for identity in entry.rates["problem_id"]})
 
 
 def slug(text: str, *more: str) -> str:
@@ -241,39 +232,37 @@ def _entries(
             better[last].add(first)
             worse[first].add(last)
     leading, raw, valid = (
-        {name: mean_estimate(one.rates["rate"].to_list(), one.rates, seed) for name, one in rates.items()}
+        {name: mean_estimate(entry.rates["rate"].to_list(), entry.rates, seed) for name, entry in rates.items()}
         for rates in (part.leading, part.raw, part.valid)
     )
-    floors = [one for one in part.raw.values() if one.model in TRIVIAL_BASELINES]
-    models = sum(not one.baseline for one in facts.values() if one.title in leading)
-    for one in facts.values():
-        name = one.title
+    floors = [floor for floor in part.raw.values() if floor.model in TRIVIAL_BASELINES]
+    models = sum(not model.baseline for model in facts.values() if model.title in leading)
+    for model in facts.values():
+        name = model.title
         if name not in leading:
             continue
-        above = {} if one.baseline else dict(floors_above(part.raw[name], floors))
+        above = {} if model.baseline else dict(floors_above(part.raw[name], floors))
         yield BoardEntry(
-            **one.__dict__,
+            **model.__dict__,
             rate=leading[name],
             raw=raw[name],
             valid=valid.get(name),
-            first_rank=None if one.baseline else 1 + len(better[name]),
-            last_rank=None if one.baseline else models - len(worse[name]),
+            first_rank=None if model.baseline else 1 + len(better[name]),
+            last_rank=None if model.baseline else models - len(worse[name]),
             better=tuple(sorted(better[name])),
             worse=tuple(sorted(worse[name])),
             below=max(above, key=lambda floor: above[floor], default=""),
         )
 
 
-def _printed(suite: str, part: BoardPart, data: Mapping[str, Any]) -> Iterator[PrintedEntry]:
+def _printed(suite: str, part: BoardPart, data: Mapping[str, Any]) -> Iterator[PublishedNumber]:
     """Yield the paper's numbers over all problems, if the run's data are the paper's."""
     size = (published_names(suite).get("problems") or {}).get(WHOLE)
     if part.part.label or (data.get("problems") != size if size else data.get("name") != "released"):
         return
     for number in published_numbers(suite):
         if number.metric == part.part.measure.title and number.label in ("", WHOLE):
-            yield PrintedEntry(
-                model=number.model, table=number.table, value=number.value, low=number.low, high=number.high
-            )
+            yield number
 
 
 def _data_rows(column: BoardColumn, part: BoardPart) -> pl.DataFrame:

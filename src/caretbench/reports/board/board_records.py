@@ -29,7 +29,7 @@ def board_records(board: Board, organisation: str) -> list[dict[str, Any]]:
 
 def _record(identity: str, results: Sequence[tuple[BoardColumn, BoardEntry]], organisation: str) -> dict[str, Any]:
     column, entry = results[0]
-    date = max(one.date for _, one in results)
+    date = max(result.date for _, result in results)
     seconds = str(int(datetime.fromisoformat(f"{date}T00:00Z").timestamp()) if date else 0)
     return {
         "schema_version": SCHEMA,
@@ -44,7 +44,7 @@ def _record(identity: str, results: Sequence[tuple[BoardColumn, BoardEntry]], or
         },
         "eval_library": {"name": "caretbench", "version": column.version or "unknown"},
         "model_info": {"name": entry.model, "id": identity, "additional_details": {"parameters": entry.parameters}},
-        "evaluation_results": [_result(*one) for one in results],
+        "evaluation_results": [_result(*result) for result in results],
     }
 
 
@@ -128,8 +128,8 @@ def changes(before: Sequence[Record], after: Sequence[Record]) -> Iterator[str]:
     """Yield the differences between two versions of a board."""
     old, new = results_of(before), results_of(after)
     for column, model in sorted(old.keys() | new.keys()):
-        one, other = old.get((column, model)), new.get((column, model))
-        if one is None or other is None:
-            yield f"{column}: {model} {'is new' if one is None else 'is gone'}"
-        elif parts := [f"{name} {one[name]} to {other[name]}" for name in one if one[name] != other[name]]:
+        was, now = old.get((column, model)), new.get((column, model))
+        if was is None or now is None:
+            yield f"{column}: {model} {'is new' if was is None else 'is gone'}"
+        elif parts := [f"{name} {was[name]} to {now[name]}" for name in was if was[name] != now[name]]:
             yield f"{column}: {model}: {', '.join(parts)}"

@@ -17,8 +17,7 @@ from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import KEY, LoadedRun
 from caretbench.reports.overview import run_folders
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.answer_counts import model_usage
-from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
+from caretbench.reports.results.problem_lists import excluded_in
 from caretbench.reports.results.run_settings import ModelKey, identity_of, selection_options, variant_titles
 from caretbench.reports.run_summary import load_run_folder
 from caretbench.runs.run_folder import RunFolder
@@ -79,19 +78,17 @@ def _merged(runs: Sequence[LoadedRun]) -> BoardRun:
         run = _with_own_names(read, texts)
         if run is not read:
             notes.append(f"{run.name} has other answers of a model than an earlier run; the model has a row for both.")
-        identity = identity_of(run)
-        excluded = excluded_ids(find_excluded_problems(run.frame, run.problems, run.manifest), identity["profile"])
-        conditions = (pl.col(name) == identity[name] for name in ("policy", "profile"))
-        frames.append(run.frame.filter(*conditions, ~pl.col("problem_id").is_in(list(excluded))))
+        excluded = excluded_in(run, str(run.manifest.get("profile")))
+        frames.append(run.own_rows.filter(~pl.col("problem_id").is_in(list(excluded))))
         there = {problem.id for problem in run.problems if has_verdicts(problem)} - excluded
-        for (model, parameters), part in frames[-1].partition_by("model", "parameters", as_dict=True).items():
+        for (model, parameters), rows in frames[-1].partition_by("model", "parameters", as_dict=True).items():
             key = (str(model), str(parameters))
             folders[key].append(run.name)
             manifests.setdefault(key, run.manifest)
             # A baseline may have no answer to some problems.
-            due = there & set(part["problem_id"]) if model in run.baselines else there
-            verdicts[key] += part.filter(pl.col("passed").is_not_null(), pl.col("problem_id").is_in(list(due))).height
-            expected[key] += part["sample"].n_unique() * len(due)
+            due = there & set(rows["problem_id"]) if model in run.baselines else there
+            verdicts[key] += rows.filter(pl.col("passed").is_not_null(), pl.col("problem_id").is_in(list(due))).height
+            expected[key] += rows["sample"].n_unique() * len(due)
         new = [row for row in run.completions if row.key not in texts]
         texts |= {row.key: row.text for row in new}
         whole = replace(
@@ -104,13 +101,13 @@ def _merged(runs: Sequence[LoadedRun]) -> BoardRun:
         )
     frame = pl.concat(frames, how="diagonal_relaxed").unique(list(KEY), keep="first", maintain_order=True).sort(*KEY)
     # One run may have the gate's verdicts, and another of the same problems none.
-    known = [pl.col(name).drop_nulls().first().over("problem_id").alias(name) for name in ("verdict", "valid")]
+    gate_columns = [pl.col(name).drop_nulls().first().over("problem_id").alias(name) for name in ("verdict", "valid")]
     problems = {problem.id: problem for run in runs for problem in run.problems}
     whole = replace(
         whole,
-        manifest={**whole.manifest, "models": [_info(*one) for one in manifests.items()], "excluded": {}},
+        manifest={**whole.manifest, "models": [_info(*stated) for stated in manifests.items()], "excluded": {}},
         problems=[problems[identity] for identity in sorted(problems)],
-        frame=frame.with_columns(known),
+        frame=frame.with_columns(gate_columns),
     )
     return BoardRun(whole, "", folders, manifests, verdicts, expected, notes)
 
@@ -189,11 +186,11 @@ def board_models(source: BoardRun) -> dict[ModelKey, BoardModel]:
     run = source.run
     counts = run.frame.group_by("model", "parameters").agg(pl.col("sample").n_unique())
     samples = {(model, parameters): number for model, parameters, number in counts.iter_rows()}
-    usage = {(one.model, one.parameters): one for one in model_usage(run.completions, run.missing, run.manifest)}
-    empty = {(one.model, one.parameters): one.empty_share for one in ReportSource(run).recordings}
+    report = ReportSource(run)
+    empty = {(entry.model, entry.parameters): entry.empty_share for entry in report.recordings}
     facts = {}
     for key, title in sorted(variant_titles(run.manifest, samples).items()):
-        info, used = _info(key, source.manifests[key]), usage.get(key)
+        info, used = _info(key, source.manifests[key]), report.usage.get(key)
         sampling = (info.get("settings") or {}).get("sampling") or {}
         facts[key] = BoardModel(
             model=key[0],
@@ -222,7 +219,7 @@ def _command(manifest: Mapping[str, Any], info: Mapping[str, Any], samples: int)
     options |= _settings_options(settings) | ({"samples": samples} if settings and samples > 1 else {})
     words = [f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in options.items() if value]
     words += [f"--variant {language}={build}" for language, build in (manifest.get("variants") or {}).items()]
-    first, *more = [selection_options(one) for one in manifest.get("selections") or ()] or ["all"]
+    first, *more = [selection_options(selection) for selection in manifest.get("selections") or ()] or ["all"]
     added = f"(then with --add: {', '.join(more)})" if more else ""
     return " ".join(filter(None, ("caretbench", verb, *words, "" if first == "all" else first, added)))
 

@@ -5,7 +5,6 @@ Also models over several suites: better and worse in how many, the user's weight
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from caretbench.metrics.intervals import resampled_means, units_of
 from caretbench.reports.board.board import Board, BoardColumn, BoardEntry, slug
 from caretbench.reports.board.board_records import Record, board_records, changes, read_records, records_text
 from caretbench.reports.output.page import render_page
-from caretbench.reports.results.published_numbers import published_file, published_names
+from caretbench.reports.results.published_numbers import published_names, published_rows
 from caretbench.reports.section import PageBlock, PagePart
 from caretbench.reports.tables import (
     FieldValues,
@@ -32,6 +31,7 @@ from caretbench.reports.tables import (
     TableField,
     digits_field,
     number_field,
+    range_text,
     rate_field,
     share_field,
     table_of,
@@ -51,9 +51,8 @@ NO_TEST: Final = (
 
 def over_suites(columns: Sequence[BoardColumn], title: str, other: str) -> str:
     """Return in how many suites a model is better and worse than another: ``better in 2, worse in 0 of 5``."""
-    both = [
-        named for column in columns if (named := {one.title: one for one in column.models}).keys() >= {title, other}
-    ]
+    by_title = ({entry.title: entry for entry in column.models} for column in columns)
+    both = [named for named in by_title if named.keys() >= {title, other}]
     better, worse = (sum(other in getattr(named[title], name) for named in both) for name in ("worse", "better"))
     return f"better in {better}, worse in {worse} of {len(both)}"
 
@@ -64,10 +63,10 @@ def column_named(columns: Sequence[BoardColumn], name: str) -> BoardColumn:
     Raises:
         UsageError: none has it, or several.
     """
-    named = [one for one in columns if name in (one.key, one.suite, one.title)]
+    named = [column for column in columns if name in (column.key, column.suite, column.title)]
     if len(named) != 1:
-        known = ", ".join(one.key for one in (named or columns)) or "none"
-        raise UsageError(f"{name!r} names {len(named)} columns of the board; name one of: {known}")
+        keys = ", ".join(column.key for column in (named or columns)) or "none"
+        raise UsageError(f"{name!r} names {len(named)} columns of the board; name one of: {keys}")
     return named[0]
 
 
@@ -109,7 +108,7 @@ def weighted_models(
     """
     chosen = [column_named(columns, name) for name in weights]
     share = np.array([*weights.values()]) / sum(weights.values())
-    titles = sorted(set.intersection(*({entry.title for entry in one.models} for one in chosen)))
+    titles = sorted(set.intersection(*({entry.title for entry in column.models} for column in chosen)))
     if not titles:
         raise UsageError(f"--suite-weights: no model has a rate in all of {', '.join(weights)}")
     rates, drawn = np.zeros((len(titles), len(chosen))), np.zeros((len(titles), _RESAMPLES))
@@ -118,18 +117,19 @@ def weighted_models(
         leads = rows.filter(pl.col("board") == column.key, pl.col("leads"))
         by_model = leads.partition_by("model", "parameters", as_dict=True)
         for row, title in enumerate(titles):
-            own = by_model[entries[title].model, entries[title].parameters]
-            units = units_of(own["rate"].to_list(), own["cluster"].to_list(), own["overlap_group"].to_list())
+            lead_rows = by_model[entries[title].model, entries[title].parameters]
+            values, clusters, groups = (lead_rows[name].to_list() for name in ("rate", "cluster", "overlap_group"))
+            units = units_of(values, clusters, groups)
             rates[row, index] = entries[title].rate.value
             drawn[row] += share[index] * resampled_means(units, _RESAMPLES, seed + index)
     weightings = np.random.default_rng(seed).dirichlet(np.ones(len(chosen)), WEIGHTINGS)
     firsts = np.bincount((rates @ weightings.T).argmax(axis=0), minlength=len(titles)) / WEIGHTINGS
     low, high = np.quantile(drawn, (0.025, 0.975), axis=1)
     models = [
-        WeightedModel(*one)
-        for one in zip(titles, *(map(float, some) for some in (rates @ share, low, high, firsts)), strict=True)
+        WeightedModel(*fields)
+        for fields in zip(titles, *(map(float, some) for some in (rates @ share, low, high, firsts)), strict=True)
     ]
-    return sorted(models, key=lambda one: (-one.value, one.title))
+    return sorted(models, key=lambda model: (-model.value, model.title))
 
 
 def weights_table(models: Sequence[WeightedModel], weights: Mapping[str, float]) -> ReportTable:
@@ -139,9 +139,9 @@ def weights_table(models: Sequence[WeightedModel], weights: Mapping[str, float])
         "Weighted by the user",
         ["Model", "Weighted mean", "First in"],
         [
-            [one.title, share_field(one.value, ends if one.low < one.high else ""), share_field(one.first)]
-            for one in models
-            for ends in (f"{100 * one.low:.1f} to {100 * one.high:.1f}",)
+            [model.title, share_field(model.value, note), share_field(model.first)]
+            for model in models
+            for note in (range_text(model.low, model.high) if model.low < model.high else "",)
         ],
         f"Weights of the user: {stated}. Intervals are resampled within suites. The last column is the share of "
         f"{WEIGHTINGS:,} random weightings that put the model first: nobody measures which weights are right.",
@@ -179,22 +179,19 @@ def measured_shifts(columns: Sequence[BoardColumn], name: str) -> ReportTable:
         UsageError: none has the name, or several.
     """
     base = column_named(columns, name)
-    rates = {one.key: {entry.title: entry.rate.value for entry in one.models} for one in columns}
-    shifts = [rank_shifts(one.title, rates[base.key], rates[one.key]) for one in columns if one is not base]
+    rates = {column.key: {entry.title: entry.rate.value for entry in column.models} for column in columns}
+    shifts = [rank_shifts(column.title, rates[base.key], rates[column.key]) for column in columns if column is not base]
     rows: list[FieldValues] = [
-        [entry.title, number_field(place), *(_signed(one.shifts.get(entry.title)) for one in shifts)]
-        for place, entry in enumerate(base.models, 1)
+        [entry.title, number_field(rank), *(digits_field(shift.shifts.get(entry.title), "+g") for shift in shifts)]
+        for rank, entry in enumerate(base.models, 1)
     ]
     about = (
         "Positive: ranked higher than on the base, among the models of both. Intervals by Bonett and Wright: with so "
         "few models a coefficient says little."
     )
-    rows.append(["Spearman's r", number_field(None), *(one.coefficient for one in shifts)])
-    return table_of(f"Ranks against {base.title}", ["Model", base.title, *(one.title for one in shifts)], rows, about)
-
-
-def _signed(value: float | None) -> TableField:
-    return number_field(value, None if value is None else f"{value:+g}")
+    rows.append(["Spearman's r", number_field(None), *(shift.coefficient for shift in shifts)])
+    heads = ["Model", base.title, *(shift.title for shift in shifts)]
+    return table_of(f"Ranks against {base.title}", heads, rows, about)
 
 
 def printed_shifts(suite: str) -> ReportTable | None:
@@ -205,7 +202,7 @@ def printed_shifts(suite: str) -> ReportTable | None:
     names = published_names(suite).get("shifts")
     if not names:
         return None
-    cells = list(csv.DictReader(published_file(suite).read_text("utf-8").splitlines()))
+    cells = published_rows(suite)
     figure = [row for row in cells if row["table"] == names["table"]]
     base = {row["model"]: -float(row["value"]) for row in figure if row["metric"] == "rank"}
 
@@ -342,8 +339,8 @@ def board_table(column: BoardColumn) -> ReportTable:
 
 def _wide_block(board: Board) -> PageBlock:
     """Return the table of models and suites."""
-    heads = ["Model", *(f"{column_title(one)}: {one.measure}, rank" for one in board.columns)]
-    by_title = [{entry.title: entry for entry in one.models} for one in board.columns]
+    heads = ["Model", *(f"{column_title(column)}: {column.measure}, rank" for column in board.columns)]
+    by_title = [{entry.title: entry for entry in column.models} for column in board.columns]
     rows: list[FieldValues] = []
     for title in board.models:
         cells = [_cell(entries.get(title), column) for entries, column in zip(by_title, board.columns, strict=True)]
@@ -364,10 +361,11 @@ def _index(board: Board, extra: Sequence[ReportTable], versions: Sequence[Sequen
     heads = ("Board", "Data", "Hash", "Profile", "Policy", "Prompt", "Isolation", "Models", "Problems", "in the rate")
     suites: list[FieldValues] = [
         [
-            _link(text_field(one.title), f"suite-{one.key}.html"), one.data, one.data_hash[:16], one.profile,
-            one.policy, one.prompt, one.isolation, len(one.models), one.problems, one.leading,
+            _link(text_field(column.title), f"suite-{column.key}.html"), column.data, column.data_hash[:16],
+            column.profile, column.policy, column.prompt, column.isolation, len(column.models), column.problems,
+            column.leading,
         ]
-        for one in board.columns
+        for column in board.columns
     ]  # fmt: skip
     files = table_of(
         "Files", ("File", "Content"),
@@ -402,7 +400,8 @@ def _suite_page(column: BoardColumn) -> str:
     tables = [board_table(column)]
     if column.printed:
         rows: list[FieldValues] = [
-            [one.model, share_field(one.value, _ends(one.low, one.high)), one.table] for one in column.printed
+            [entry.model, share_field(entry.value, range_text(entry.low, entry.high)), entry.table]
+            for entry in column.printed
         ]
         tables.append(
             table_of(
@@ -417,16 +416,12 @@ def _suite_page(column: BoardColumn) -> str:
     return render_page(column_title(column), [PagePart("suite", "Suite", "Models", blocks=blocks)])
 
 
-def _ends(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}"
-
-
 def _model_page(board: Board, title: str) -> str:
     rows: list[FieldValues] = []
-    known: dict[str, None] = {}
+    rivals: dict[str, None] = {}
     for column in board.columns:
-        for entry in (one for one in column.models if one.title == title):
-            known |= dict.fromkeys(one.title for one in column.models if one.title != title)
+        for entry in (candidate for candidate in column.models if candidate.title == title):
+            rivals |= dict.fromkeys(candidate.title for candidate in column.models if candidate.title != title)
             told = (", ".join(names) or "–" for names in (entry.worse, column.untold(entry), entry.better))
             field = _link(text_field(column_title(column)), f"suite-{column.key}.html")
             rows.append(
@@ -437,7 +432,7 @@ def _model_page(board: Board, title: str) -> str:
     if len(board.columns) > 1:
         others: list[FieldValues] = [
             [_link(text_field(other), f"model-{slug(other)}.html"), over_suites(board.columns, title, other)]
-            for other in sorted(known, key=str.casefold)
+            for other in sorted(rivals, key=str.casefold)
         ]
         tables.append(table_of(f"{title} against each model", ("Model", "Suites"), others, NO_TEST))
     block = PageBlock(notes=[RANKS], tables=[*tables, _INDEX])
@@ -449,7 +444,7 @@ def _badge(left: str, right: str) -> str:
     first, second = (7 * len(text) + 10 for text in (left, right))
     whole = first + second
     shown = [(left, first / 2), (right, first + second / 2)]
-    texts = "".join(f'<text x="{place:g}" y="14" text-anchor="middle">{escape(text)}</text>' for text, place in shown)
+    texts = "".join(f'<text x="{centre:g}" y="14" text-anchor="middle">{escape(text)}</text>' for text, centre in shown)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" '
         f'aria-label="{escape(f"{left}: {right}", quote=True)}"><rect width="{first}" height="20" fill="#444"/>'

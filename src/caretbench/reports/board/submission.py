@@ -21,7 +21,7 @@ from caretbench.reports.board.board_site import BOARD_FILE, DATA_FILE
 from caretbench.reports.frame import LoadedRun, read_verdicts
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.answer_counts import incomplete_warnings
-from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
+from caretbench.reports.results.problem_lists import excluded_in
 from caretbench.reports.run_summary import load_run_folder
 from caretbench.runs.plans.config import RunConfig, SuiteConfig
 from caretbench.runs.plans.plan import ResolvedRun
@@ -109,13 +109,13 @@ def _row_differences(stated: pl.DataFrame, ours: pl.DataFrame) -> Iterator[str]:
         {row[:4]: (round(row[4], 9), row[5]) for row in rows.select(*key, "rate", "leads").iter_rows()}
         for rows in (stated, ours)
     )
-    for place in sorted(said.keys() | true.keys()):
-        if said.get(place) != true.get(place):
+    for row_key in sorted(said.keys() | true.keys()):
+        if said.get(row_key) != true.get(row_key):
             words = (
-                f"{one[0]:g}{'' if one[1] else ', not in the rate'}" if one else "no row"
-                for one in (said.get(place), true.get(place))
+                f"{row[0]:g}{'' if row[1] else ', not in the rate'}" if row else "no row"
+                for row in (said.get(row_key), true.get(row_key))
             )
-            yield f"{place[1]} on {place[3]}: {' in the file, '.join(words)} by the run"
+            yield f"{row_key[1]} on {row_key[3]}: {' in the file, '.join(words)} by the run"
 
 
 def _missing_rows(run: LoadedRun, manifest: Manifest) -> Iterator[str]:
@@ -132,13 +132,14 @@ def _unlike_data(run: LoadedRun, manifest: Manifest, source: str) -> str:
     """Return the reason why these data are not those of the run; empty if they are."""
     stated = manifest.data.hash[:16] or "missing"
     try:
-        known = load_problems(load_suite(manifest.suite), source)
+        loaded = load_problems(load_suite(manifest.suite), source)
     except CaretBenchError as error:
         return f"the data {source} (hash {stated}) are not here ({error})"
-    if known.hash != manifest.data.hash:
-        return f"the run's data have the hash {stated}, those here {known.hash[:16]}"
-    by_id = {problem.id: problem for problem in known.problems}
-    return next((f"the run has another {one.id} than the data" for one in run.problems if by_id.get(one.id) != one), "")
+    if loaded.hash != manifest.data.hash:
+        return f"the run's data have the hash {stated}, those here {loaded.hash[:16]}"
+    by_id = {problem.id: problem for problem in loaded.problems}
+    others = (problem.id for problem in run.problems if by_id.get(problem.id) != problem)
+    return next((f"the run has another {other} than the data" for other in others), "")
 
 
 def _unlike_gate(run: LoadedRun, report: SubmissionReport) -> Iterator[str]:
@@ -163,15 +164,15 @@ def _check_verdicts(
     decidable = {problem.id for problem in run.problems if has_verdicts(problem)}
     answers = [row for row in run.completions if row.model not in run.baselines and row.problem_id in decidable]
     chosen = random.sample(answers, min(sample, len(answers)))
-    excluded = _excluded(run)
+    excluded = excluded_in(run, manifest.profile)
     ids = {row.problem_id for row in chosen} | {*random.sample(sorted(excluded), min(sample, len(excluded)))}
     again = _run_again(run, manifest, source, chosen, ids)
     before, after = _verdicts(run), _verdicts(again)
-    known = [row.key for row in chosen if row.problem_id not in excluded]
-    decided = [key for key in known if after.get(key) is not None]
+    counted = [row.key for row in chosen if row.problem_id not in excluded]
+    decided = [key for key in counted if after.get(key) is not None]
     report.checked.append(f"{run.name}: {len(decided)} of {len(answers)} answers run again")
-    if len(decided) < len(known):
-        about = f"{len(known) - len(decided)} sampled answers have no verdict on this machine"
+    if len(decided) < len(counted):
+        about = f"{len(counted) - len(decided)} sampled answers have no verdict on this machine"
         report.unconfirmed.append(f"{run.name}: {about}")
     # They decide which problems count: an edited baseline raised a rate without a change to the model's own rows.
     baselines = [
@@ -185,19 +186,12 @@ def _check_verdicts(
             if after[key] is not before.get(key)
         ),
     )
-    report.differ(
-        run.name, (f"{name}: excluded in the run, not here" for name in sorted(excluded & ids - _excluded(again)))
-    )
-
-
-def _excluded(run: LoadedRun) -> set[str]:
-    excluded = find_excluded_problems(run.frame, run.problems, run.manifest)
-    return excluded_ids(excluded, str(run.manifest.get("profile")))
+    gained = sorted(excluded & ids - excluded_in(again, manifest.profile))
+    report.differ(run.name, (f"{name}: excluded in the run, not here" for name in gained))
 
 
 def _verdicts(run: LoadedRun) -> dict[CompletionKey, bool | None]:
-    conditions = (pl.col(name) == str(run.manifest.get(name)) for name in ("policy", "profile"))
-    rows = run.frame.filter(*conditions).select("problem_id", "model", "parameters", "sample", "passed")
+    rows = run.own_rows.select("problem_id", "model", "parameters", "sample", "passed")
     return {(row[0], row[1], row[2], row[3]): row[4] for row in rows.iter_rows()}
 
 
@@ -205,8 +199,8 @@ def _run_again(
     run: LoadedRun, manifest: Manifest, source: str, answers: Sequence[AnyCompletion], ids: Collection[str]
 ) -> LoadedRun:
     """Return a run of these answers and the run's baselines that is scored anew, without the cache of verdicts."""
-    with tempfile.TemporaryDirectory(prefix="caretbench-check-") as place:
-        root = Path(place)
+    with tempfile.TemporaryDirectory(prefix="caretbench-check-") as temporary:
+        root = Path(temporary)
         write_rows(root / "answers.jsonl", [Completion(**row._asdict()) for row in answers])  # type: ignore[union-attr]
         suite = SuiteConfig(
             name=manifest.suite,

@@ -19,7 +19,7 @@ from caretbench.reports.head.head_texts import leading_title
 from caretbench.reports.head.head_values import HeadPart, RankedModel, ReportHead
 from caretbench.reports.head.measured_parts import MeasuredPart, all_parts, measured_parts, part_tests
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.answer_counts import ModelUsage, model_usage
+from caretbench.reports.results.answer_counts import ModelUsage
 from caretbench.reports.results.paired_models import (
     ComparisonRow,
     ModelRates,
@@ -53,16 +53,16 @@ def report_head(source: ReportSource) -> ReportHead | None:
     if not parts:
         return None
     names = [column.model for column in columns]
-    rates: list[Rates] = [{one.name: one for one in part.rates(names, needless=True)} for part in parts]
-    leading: list[Rates] = [{one.name: one for one in part.rates(names)} for part in parts]
+    rates: list[Rates] = [{entry.name: entry for entry in part.rates(names, needless=True)} for part in parts]
+    leading: list[Rates] = [{entry.name: entry for entry in part.rates(names)} for part in parts]
     needed = [_needed(source, part, identity["profile"]) for part in parts]
     rankings = [_ranking(source, columns, *values) for values in zip(parts, rates, needed, strict=True)]
     pairs = _pairs(source, parts, rankings, leading)
     values_by_part = zip(parts, rankings, pairs, rates, strict=True)
     shown = [_head_part(source, *values, several=len(parts) > 1) for values in values_by_part if values[1]]
-    words = [_words(one, identity["profile"]) for one, ranking in zip(needed, rankings, strict=True) if ranking]
+    words = [_words(rule, identity["profile"]) for rule, ranking in zip(needed, rankings, strict=True) if ranking]
     return ReportHead(
-        parts=tuple(part.model_copy(update=own) for part, own in zip(shown, words, strict=True)),
+        parts=tuple(part.model_copy(update=fields) for part, fields in zip(shown, words, strict=True)),
         overall=_overall(source, parts, names),
         without_score=source.missing_score,
         failed=tuple(
@@ -94,18 +94,16 @@ def _ranking(
     source: ReportSource, columns: Sequence[ModelResults], part: MeasuredPart, rates: Rates, needed: LeadingProblems
 ) -> tuple[RankedModel, ...]:
     """Return the models and baselines with a number, the best first; equal ones in the order of the columns."""
-    run = source.run
-    usage = {(one.model, one.parameters): one for one in model_usage(run.completions, run.missing, run.manifest)}
-    empty = {(one.model, one.parameters): one.empty_share for one in source.recordings}
-    models = [set(rates[one.title].rates["problem_id"]) for one in columns if not one.baseline and one.title in rates]
-    shared = set().union(*models)
+    empty = {(entry.model, entry.parameters): entry.empty_share for entry in source.recordings}
+    models = [rates[column.title] for column in columns if not column.baseline and column.title in rates]
+    shared = set[str]().union(*(model.rates["problem_id"] for model in models))
     both = (None,) if needed.rule == "all" else (None, needed.problems)
     ranked = []
     for column in columns:
         numbers = [_number(source, column, part, shared if column.baseline else set(), only) for only in both]
         first, *others = reversed(numbers) if _needed_lead(column.profile) else numbers
         if first is not None:
-            spent = usage.get((column.model, column.parameters))
+            spent = source.usage.get((column.model, column.parameters))
             first_token, last_token = (spent.first_token, spent.last_token) if spent else (None, None)
             ranked.append(
                 RankedModel(
@@ -135,7 +133,8 @@ def _needed_lead(profile: str) -> bool:
 
 def _above(model: ModelResults, columns: Sequence[ModelResults], rates: Rates) -> Iterator[str]:
     """Yield the titles of baselines, but the reference, with a higher mean than a model on the problems of both."""
-    floors = [rates[one.title] for one in columns if one.baseline and one.model != REFERENCE and one.title in rates]
+    baselines = (column for column in columns if column.baseline and column.model != REFERENCE)
+    floors = [rates[column.title] for column in baselines if column.title in rates]
     if not model.baseline and model.title in rates:
         yield from (name for name, _ in floors_above(rates[model.title], floors))
 
@@ -170,8 +169,8 @@ def _pairs(
 ) -> list[tuple[ComparisonRow, ...]]:  # fmt: skip
     """Return the tests of all pairs of models by part, the better one first: one table, one family."""
     by_part = []
-    for part, ranking, known in zip(parts, rankings, rates, strict=True):
-        models = [known[entry.title] for entry in ranking if not entry.baseline]
+    for part, ranking, by_title in zip(parts, rankings, rates, strict=True):
+        models = [by_title[entry.title] for entry in ranking if not entry.baseline]
         # All pairs: neighbours of the ranking would be chosen after looking at it.
         by_part.append(list(part_tests(part, combinations(models, 2))))
     rows = iter(_comparison_rows(source, [test for tests in by_part for test in tests]))
@@ -191,8 +190,8 @@ def _overall(source: ReportSource, parts: Sequence[MeasuredPart], names: Sequenc
     whole = all_parts(parts)
     if whole is None:
         return ()
-    models = [one for one in whole.rates(names) if one.model not in source.run.baselines]
-    models.sort(key=lambda one: (-float(one.rates["rate"].mean() or 0), one.name))  # type: ignore[arg-type]
+    models = [entry for entry in whole.rates(names) if entry.model not in source.run.baselines]
+    models.sort(key=lambda entry: (-float(entry.rates["rate"].mean() or 0), entry.name))  # type: ignore[arg-type]
     return tuple(_comparison_rows(source, list(part_tests(whole, combinations(models, 2)))))
 
 

@@ -11,7 +11,7 @@ from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.head.head_values import HeadMeasure, HeadPart, RankedModel, ReportHead, against_best
 from caretbench.reports.results.paired_models import ALL_PARTS, ComparisonRow, pair_sentences
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import TableField, rate_field, score_field
+from caretbench.reports.tables import TableField, range_text, rate_field, score_field
 
 NO_NUMBER = "No answer has a number to rank models by."
 """Sentence of a report without a head."""
@@ -89,9 +89,8 @@ def _rate(measure: HeadMeasure, entry: RankedModel) -> str:
 
 
 def _ends(number: ReportedNumber, scale: float, digits: int) -> str:
-    if number.low is None or number.high is None:
-        return ""
-    return f" [{scale * number.low:.{digits}f} to {scale * number.high:.{digits}f}]"
+    ends = range_text(number.low, number.high, f".{digits}f", scale)
+    return f" [{ends}]" if ends else ""
 
 
 def _names(titles: Sequence[str]) -> str:

@@ -66,10 +66,10 @@ def measured_parts(source: ReportSource, columns: Sequence[ModelResults]) -> lis
     """Return the parts with verdicts; without any, all problems with a similarity; nothing without a number."""
     if source.headlines or any(1 in column.overall.pass_at for column in columns):
         return judged_parts(source)
-    known = {name: title for column in columns for name, title in column.similarity_titles.items()}
+    similarities = {name: title for column in columns for name, title in column.similarity_titles.items()}
     # The beginning of an answer alone is no likeness of the whole.
-    known = {name: title for name, title in known.items() if ACCEPTED_PREFIX not in name}
-    titles = {name: title for name, title in known.items() if any(name in c.overall.similarity for c in columns)}
+    similarities = {name: title for name, title in similarities.items() if ACCEPTED_PREFIX not in name}
+    titles = {name: title for name, title in similarities.items() if any(name in c.overall.similarity for c in columns)}
     if not titles:
         return []
     name = min(titles, key=lambda name: not name.startswith(_FIRST_SIMILARITY))
@@ -81,8 +81,8 @@ def judged_parts(source: ReportSource) -> list[MeasuredPart]:
     run = source.run
     if source.headlines:
         return [
-            MeasuredPart(replace(run, frame=frame), HeadMeasure(title=one.title, about=one.about), own=True)
-            for one, frame in source.headlines
+            MeasuredPart(replace(run, frame=frame), HeadMeasure(title=headline.title, about=headline.about), own=True)
+            for headline, frame in source.headlines
         ]
     parts = [
         MeasuredPart(run, PASS_AT_1, part.labels, part.problems, part.title or display_labels(part.labels))

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from caretbench.grouping import grouped
 from caretbench.judging.aggregation import JudgeKey, TextKey, judge_agreement
+from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import (
     EMPTY,
     HALLUCINATIONS,
@@ -33,30 +34,30 @@ from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.frame import baselines_in, model_titles
-from caretbench.reports.judged.decisions import KnownDecisions, judge_decisions, judged_controls, people_decisions
 from caretbench.reports.judged.judged_texts import JudgedRun, JudgedTexts, RatedCompletion, mean_parts
 from caretbench.reports.judged.scores import (
+    DecisionAgreement,
+    JudgeDecisions,
     JudgedScores,
     JudgeHumanAgreement,
     JudgePair,
     JudgeTrust,
+    RoundDecisions,
     ScoreCell,
     ScoreColumn,
 )
 from caretbench.reports.judged.trust import (
     Acceptance,
     Calibration,
-    State,
     acceptance_of,
     calibration,
     caret_calibration,
     consistency,
     decision_calibration,
     known_criterion,
-    rejection_line,
 )
-from caretbench.reports.results.run_settings import model_order, variant_titles
-from caretbench.runs.judging.ratings import ratings_of_criterion
+from caretbench.reports.results.run_settings import display_order, variant_titles
+from caretbench.runs.judging.ratings import HumanRating, ratings_of_criterion
 from caretbench.suites.suite_types import FAILED_CONTROLS_MARK
 
 STRATA: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
@@ -79,20 +80,16 @@ def _scores(run: JudgedRun, judged: JudgedTexts) -> JudgedScores:
     titles = model_titles(judged.keys)
     several = len(judged.judges) > 1
     judges = tuple(_trust(run, judged, key, titles[key]) for key in judged.keys)
-    refused = {
-        entry.title: rejection_line(entry.title, judged.criterion, Acceptance(entry.state, entry.reason))
-        for entry in judges
-        if entry.state != "accepted"
-    }
+    refused = {judge.title: judge.rejection(judged.criterion) for judge in judges if judge.state != "accepted"}
     values = [{text: value.value for text, value in texts.items()} for texts in judged.judges.values()]
-    agreement = judge_agreement(values) if several else None
+    agreement = judge_agreement(values)
     named = [titles[key] for key in judged.judges]
     return JudgedScores(
         criterion=judged.criterion,
         subject=judged.subject,
         scores=judged.scores,
         maximum=judged.maximum,
-        released=_is_released(judged),
+        released=judged.released,
         only=judged.only,
         hallucinations=judged.form in HALLUCINATIONS,
         policy=str(run.manifest.get("policy")),
@@ -105,18 +102,14 @@ def _scores(run: JudgedRun, judged: JudgedTexts) -> JudgedScores:
             for column in _columns(run, judged, key, title, refused)
         ),
         judges=judges,
-        alpha=agreement.alpha if agreement else None,
-        alpha_texts=agreement.texts if agreement else 0,
+        alpha=agreement.alpha,
+        alpha_texts=agreement.texts,
         pairs=tuple(
             JudgePair(**pair._asdict() | {"first": named[pair.first], "second": named[pair.second]})
-            for pair in (agreement.pairs if agreement else ())
+            for pair in agreement.pairs
         ),
         people=tuple(_people(run, judged, dict(zip(named, values, strict=True)))),
     )
-
-
-def _is_released(judged: JudgedTexts) -> bool:
-    return judged.form == "final-sum"
 
 
 # --- models -----------------------------------------------------------------------------------------------------
@@ -163,15 +156,10 @@ def _columns(
     run: JudgedRun, judged: JudgedTexts, judge: JudgeKey | None, title: str, refused: Mapping[str, str]
 ) -> Iterator[ScoreColumn]:
     """Yield the scores of each model by one judge, or by all; models first, then baselines."""
-    instances = Instances(run.problems, int(run.manifest.get("seed") or 0), _is_released(judged))
+    instances = Instances(run.problems, int(run.manifest.get("seed") or 0), judged.released)
     by_model = dict(run.model_rows(judged, judge))
     titles, baselines = variant_titles(run.manifest, by_model), baselines_in(run.manifest)
-    ranks = {name: place for place, name in enumerate(baselines, 1)}
-
-    def order(key: tuple[str, str]) -> tuple[Any, ...]:
-        return (ranks.get(key[0], 0), key[0].lower(), model_order(run.manifest, *key), key[1])
-
-    for key in sorted(by_model, key=order):
+    for key in sorted(by_model, key=lambda key: display_order(run.manifest, *key)):
         rows = by_model[key]
         rated = [row for row in rows if row.value is not None]
         scores = _means((row.problem_id, row.value) for row in rated if row.value is not None)
@@ -344,6 +332,105 @@ def _people(
         )  # fmt: skip
 
 
+# --- decisions ----------------------------------------------------------------------------------------------------
+# Yes (the instruction is followed) or no. A text that was judged in ten rounds counts ten times.
+
+
+class KnownDecisions(NamedTuple):
+    """Known decisions about the judged texts of a run.
+
+    Args:
+        controls: Names of the judged controls, by text.
+        answers: The models' texts; predicates are compared on these.
+        predicate: Returns the decision of a problem's predicates about a text; None where they do not decide.
+        people: Shares of people who said yes, by text.
+    """
+
+    controls: Mapping[TextKey, str]
+    answers: Set[TextKey]
+    predicate: Callable[[TextKey], bool | None]
+    people: Mapping[TextKey, float]
+
+
+def decision_agreement(pairs: Sequence[tuple[bool, bool]]) -> DecisionAgreement:
+    """Return agreement, precision and recall of a judge's yes, of its decisions with the known ones.
+
+    None where nothing is divided by.
+    """
+    yes, known_yes = sum(said for said, _ in pairs), sum(known for _, known in pairs)
+    both = sum(said and known for said, known in pairs)
+    return DecisionAgreement(
+        decisions=len(pairs),
+        agreement=sum(said == known for said, known in pairs) / len(pairs) if pairs else None,
+        precision=both / yes if yes else None,
+        recall=both / known_yes if known_yes else None,
+    )
+
+
+def judge_decisions(judgements: Sequence[Judgement], known: KnownDecisions) -> JudgeDecisions:
+    """Return the decisions of one judge, of its judgements by the criterion, compared with what is known."""
+    by_repeat = grouped((row.repeat, row) for row in judgements)
+    rounds = [_round(repeat, by_repeat[repeat], known) for repeat in sorted(by_repeat)]
+    return JudgeDecisions(**_agreements(judgements, known), rounds=tuple(rounds) if len(rounds) > 1 else ())
+
+
+def _agreements(rows: Iterable[Judgement], known: KnownDecisions) -> dict[str, DecisionAgreement]:
+    """Return the agreement of judgements with controls, predicates and people."""
+    by_source: dict[str, list[tuple[bool, bool]]] = {"known": [], "predicate": [], "people": []}
+    for row in rows:
+        text, said = (row.problem_id, row.answer), _said(row)
+        if said is None:
+            continue
+        if text in known.controls:
+            by_source["known"].append((said, known.controls[text] == REFERENCE))
+        if text in known.answers and (decided := known.predicate(text)) is not None:
+            by_source["predicate"].append((said, decided))
+        if text in known.people and known.people[text] != 0.5:  # a tie decides nothing
+            by_source["people"].append((said, known.people[text] > 0.5))
+    return {name: decision_agreement(decisions) for name, decisions in by_source.items()}
+
+
+def _said(row: Judgement) -> bool | None:
+    """Return the decision of a judgement; None if it could not be read."""
+    return next((value >= 0.5 for value in row.values.values()), None)
+
+
+def _round(repeat: int, rows: Sequence[Judgement], known: KnownDecisions) -> RoundDecisions:
+    said = [decision for row in rows if (decision := _said(row)) is not None]
+    return RoundDecisions(
+        number=repeat + 1,
+        judged=len(said),
+        unreadable=len(rows) - len(said),
+        yes=sum(said) / len(said) if said else None,
+        **_agreements(rows, known),
+    )
+
+
+def judged_controls(controls: Mapping[str, Mapping[str, str]], rows: Iterable[Judgement]) -> dict[TextKey, str]:
+    """Return the names of the controls by text, of the problems whose controls were judged.
+
+    A reference that a model wrote is a control only where another control was judged too.
+    """
+    judged = {(row.problem_id, row.answer) for row in rows}
+    judged_names: dict[TextKey, str] = {}
+    for problem, named in controls.items():
+        texts = {(problem, answer_key(text)): name for name, text in named.items()}
+        if any(text in judged for text, name in texts.items() if name != REFERENCE):
+            judged_names |= texts
+    return judged_names
+
+
+def people_decisions(ratings: Iterable[HumanRating], names: Iterable[str]) -> dict[TextKey, float]:
+    """Return the share of people who said yes about each text, of ratings by the criterion's score."""
+    expected = set(names)
+    by_text = grouped(
+        ((row.problem_id, row.answer), row.total)
+        for row in ratings
+        if row.total is not None and set(row.values) == expected
+    )
+    return {text: sum(totals) / len(totals) for text, totals in by_text.items()}
+
+
 # --- messages ---------------------------------------------------------------------------------------------------
 
 
@@ -366,24 +453,24 @@ def control_warnings(scores: Iterable[JudgedScores]) -> Iterator[str]:
             what = f"scores are marked {FAILED_CONTROLS_MARK}, and no EFCB score contains them"
         elif any(judge.decisions for judge in judged.judges):
             what = "decisions do not measure whether instructions are followed"
-        for line in _refusals(judged, ("failed", "too_few", "unknown")):
+        for line in _refusals(judged):
             yield f"{line}; its {what}"
 
 
 def control_failures(scores: Iterable[JudgedScores]) -> Iterator[str]:
     """Yield a line for each judge that failed its controls."""
     for judged in scores:
-        for line in _refusals(judged, ("failed",)):
+        for line in _refusals(judged, only_failed=True):
             yield f"{line}; this run has failed"
 
 
 def refused_criteria(scores: Iterable[JudgedScores]) -> dict[str, str]:
     """Return the reasons for which scores must not include the values of a criterion."""
-    reasons = {judged.criterion: "; ".join(_refusals(judged, ("failed", "too_few", "unknown"))) for judged in scores}
+    reasons = {judged.criterion: "; ".join(_refusals(judged)) for judged in scores}
     return {criterion: reason for criterion, reason in reasons.items() if reason}
 
 
-def _refusals(judged: JudgedScores, states: Sequence[State]) -> Iterator[str]:
+def _refusals(judged: JudgedScores, *, only_failed: bool = False) -> Iterator[str]:
     for judge in judged.judges:
-        if judge.state in states and judge.judgements:
-            yield rejection_line(judge.title, judged.criterion, Acceptance(judge.state, judge.reason))
+        if judge.judgements and (judge.state == "failed" if only_failed else judge.state != "accepted"):
+            yield judge.rejection(judged.criterion)

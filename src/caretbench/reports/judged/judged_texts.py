@@ -93,13 +93,18 @@ class JudgedTexts(NamedTuple):
     maximum: float
     two_steps: bool
     judges: Mapping[JudgeKey, Mapping[TextKey, TextValue]]
-    second: Mapping[JudgeKey, tuple[str, ...]]
+    second: Mapping[JudgeKey, Sequence[str]]
     """Parameters of the second steps of a judge."""
     scores: Mapping[str, float] = {}
     overall: Sequence[str] = ()
     only: str | None = None
     subject: Literal["caret", "answer"] = "answer"
     keys: tuple[JudgeKey, ...] = ()
+
+    @property
+    def released(self) -> bool:
+        """True if judgements are parsed and aggregated as in DevBench's released code."""
+        return self.form == "final-sum"
 
     def value(self, judge: JudgeKey | None, text: TextKey) -> TextValue | None:
         """Return a judge's value of a text; for judge None the mean of all judges, if all judged it."""
@@ -125,63 +130,45 @@ def _answer_texts(judgements: Iterable[Judgement], judges: Sequence[ModelInfo]) 
     judges' settings contain the scales and the links between first and second steps.
     """
     rows = grouped(((row.judge, row.parameters), row) for row in judgements if row.values)
-    second: dict[JudgeKey, tuple[str, ...]] = defaultdict(tuple)
-    for info in judges:
-        if FIRST_STEP_FIELD in info.settings:
-            second[info.model, str(info.settings[FIRST_STEP_FIELD])] += (info.parameters,)
-    values: dict[str, dict[JudgeKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
-    silent: dict[str, dict[JudgeKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
-    settings: dict[str, Mapping[str, Any]] = {}
-    for info in judges:
-        key = (info.model, info.parameters)
-        if info.settings.get("subject") != "answer":
-            continue
-        name = str(info.settings["criterion"])
-        if key not in rows:
-            silent[name][key] = {}
-            settings.setdefault(name, info.settings)
-            continue
-        settings[name] = info.settings
-        if "then" in info.settings:
-            # The last one, where the prompt of the second step has changed.
-            verdicts = [row for after in second[key][-1:] for row in rows[info.model, after]]
-            values[name][key] = _two_steps(rows[key], verdicts)
-        else:
-            overall: Any = info.settings.get("overall") or ()
-            values[name][key] = _one_step(rows[key], overall)
-    values = silent | values
-    for name, own in sorted(settings.items()):
-        by_judge, parts = dict(sorted(values[name].items())), own.get("overall") or ()
+    second = grouped(
+        ((info.model, str(info.settings[FIRST_STEP_FIELD])), info.parameters)
+        for info in judges
+        if FIRST_STEP_FIELD in info.settings
+    )
+    answer_judges = [info for info in judges if info.settings.get("subject") == "answer"]
+    for name, infos in sorted(grouped((str(info.settings["criterion"]), info) for info in answer_judges).items()):
+        heard = [info for info in infos if (info.model, info.parameters) in rows]
+        settings: Mapping[str, Any] = heard[-1].settings if heard else infos[0].settings
+        values: dict[JudgeKey, Mapping[TextKey, TextValue]] = {}
+        for key in sorted((info.model, info.parameters) for info in heard or infos):
+            if "then" in settings:
+                # The last one, where the prompt of the second step has changed.
+                verdicts = [row for after in second[key][-1:] for row in rows[key[0], after]]
+                values[key] = _two_steps(rows[key], verdicts)
+            else:
+                values[key] = _one_step(rows[key], settings.get("overall") or ())
+        scores, overall = settings["scores"], settings.get("overall") or ()
+        maximum = 1.0 if "then" in settings else _total(scores, overall)  # hallucination or none
         yield JudgedTexts(
-            name, own["form"], _maximum(own["scores"], parts, "then" in own), "then" in own, by_judge, second,
-            own["scores"], parts, keys=tuple(by_judge),
-        )  # fmt: skip
+            name, settings["form"], maximum, "then" in settings, values, second, scores, overall, keys=tuple(values)
+        )
 
 
 def _caret_texts(judgements: Iterable[Judgement], judges: Sequence[ModelInfo]) -> Iterator[JudgedTexts]:
     """Yield the judged texts at carets by criterion."""
-    known: dict[JudgeKey, Mapping[str, Any]] = {
-        (info.model, info.parameters): info.settings for info in reversed(judges)
-    }
     for name, rows in sorted(grouped((row.criterion, row) for row in judgements).items()):
         keys = tuple(sorted({(row.judge, row.parameters) for row in rows}))
-        own = next((settings for key, settings in known.items() if key in keys), None)
-        if own is None:
-            values = next((row.values for row in rows if row.values), {})
-            own = {"scores": dict.fromkeys(values, 10.0 / max(1, len(values)))}
-        scores = {str(part): float(top) for part, top in own.get("scores", {}).items()}
+        stated = [info.settings for info in judges if (info.model, info.parameters) in keys]
+        values = next((row.values for row in rows if row.values), {})
+        unstated = {"scores": dict.fromkeys(values, 10.0 / max(1, len(values)))}
+        settings: Mapping[str, Any] = stated[-1] if stated else unstated
+        scores = {str(part): float(top) for part, top in settings.get("scores", {}).items()}
         by_judge = grouped(((row.judge, row.parameters), row) for row in rows if row.values)
         yield JudgedTexts(
-            name, own.get("form", "scores"), math.fsum(scores.values()), False,
+            name, settings.get("form", "scores"), math.fsum(scores.values()), False,
             {key: _one_step(texts) for key, texts in sorted(by_judge.items())}, {}, scores,
-            only=own.get("only"), subject="caret", keys=keys,
+            only=settings.get("only"), subject="caret", keys=keys,
         )  # fmt: skip
-
-
-def _maximum(scores: Mapping[str, float], overall: Sequence[str], two_steps: bool) -> float:
-    if two_steps:
-        return 1.0  # hallucination or none
-    return _total(scores, overall)
 
 
 def _total(values: Mapping[str, float], overall: Sequence[str]) -> float:
@@ -235,9 +222,7 @@ def _mean_of_judges(values: Sequence[TextValue]) -> TextValue:
     """Return the mean value of several judges, whose values take the place of repeats."""
     if len(values) == 1:
         return values[0]
-    return TextValue(
-        {place: entry.value for place, entry in enumerate(values)}, mean_parts([entry.parts for entry in values])
-    )
+    return TextValue(dict(enumerate(entry.value for entry in values)), mean_parts([entry.parts for entry in values]))
 
 
 MissingCounts = Mapping[tuple[str, str, str], int]
@@ -309,12 +294,11 @@ class JudgedRun:
     @classmethod
     def of_run(cls, run: LoadedRun, text_of: TextOf = plain_answer) -> JudgedRun:
         """Return the texts of a loaded run."""
-        own = (pl.col(name) == run.manifest.get(name) for name in ("policy", "profile"))
         problems = {problem.id: problem for problem in run.problems}
         return cls(
             problems, run.completions, run.judgements, run.manifest, run.judgements_missing, run.ratings,
             lambda: run.inserted,
-            lambda: set(run.frame.filter("passed", *own).select(*KEY).iter_rows()),
+            lambda: set(run.own_rows.filter("passed").select(*KEY).iter_rows()),
             text_of,
         )  # fmt: skip
 
@@ -337,16 +321,17 @@ class JudgedRun:
         return (*_caret_texts(carets, judges), *_answer_texts(self.judgements, judges))
 
     def problems_of(self, criterion: str) -> list[Problem]:
-        """Return the problems whose checks name a criterion (by its key), or if there are none, those judged by it."""
-        named = [
+        """Return the problems whose checks name a criterion, or if there are none, those judged by it."""
+        judged = {row.problem_id for row in self.judgements if row.criterion == criterion}
+        return self.naming(criterion) or [problem for problem in self.problems.values() if problem.id in judged]
+
+    def naming(self, criterion: str) -> list[Problem]:
+        """Return the problems whose checks name a criterion (by its key)."""
+        return [
             problem
             for problem in self.problems.values()
             if any(entry.key == criterion for entry in criteria_for(problem, self.profile))
         ]
-        if named:
-            return named
-        judged = {row.problem_id for row in self.judgements if row.criterion == criterion}
-        return [problem for problem in self.problems.values() if problem.id in judged]
 
     @cached_property
     def _inserted(self) -> Sequence[JudgedText]:
@@ -414,14 +399,10 @@ def judged_values(run: JudgedRun, refused: Mapping[str, str]) -> pl.DataFrame:
 
 def _value_lines(run: JudgedRun, refused: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for judged in run.texts:
-        own = {
-            name
-            for name, problem in run.problems.items()
-            if any(entry.key == judged.criterion for entry in criteria_for(problem, run.profile))
-        }
+        named = {problem.id for problem in run.naming(judged.criterion)}
         at_carets = judged.subject == "caret"
         models = run.rows(judged) if at_carets else (row for _, rows in run.model_rows(judged) for row in rows)
         for row in models if judged.judges else ():
-            if row.problem_id in own and (row.value is not None or not at_carets):
+            if row.problem_id in named and (row.value is not None or not at_carets):
                 fields = {name: getattr(row, name) for name in (*KEY, "says_nothing", "claim_rate")}
                 yield fields | {"judged": row.value, "withheld": refused.get(judged.criterion)}

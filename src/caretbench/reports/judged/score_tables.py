@@ -86,7 +86,7 @@ def _scale(judged: JudgedScores) -> str:
 
 def _caption(judged: JudgedScores, columns: Sequence[ScoreColumn]) -> str:
     rule = _RELEASED_RULE if judged.released else _RULE
-    parts = (rule, _ANSWER_RULE * (judged.subject == "answer"), MARK_NOTE * any(one.refused for one in columns))
+    parts = (rule, _ANSWER_RULE * (judged.subject == "answer"), MARK_NOTE * any(column.refused for column in columns))
     return " ".join(filter(None, parts))
 
 
@@ -118,7 +118,7 @@ def _stratum_table(judged: JudgedScores, columns: Sequence[ScoreColumn], stratum
             (
                 title_field(column.title, baseline=column.baseline),
                 marked_field(score_field(column.value), column.refused),
-                *(marked_field(score_field(cells.get(one)), column.refused) for one in values),
+                *(marked_field(score_field(cells.get(value)), column.refused) for value in values),
                 _coverage(judged, column),
             )
         )
@@ -210,15 +210,15 @@ def _controls_table(judged: JudgedScores) -> ReportTable:
     order = {None: "", True: "right", False: "wrong"}
     rows: list[FieldValues] = []
     for judge in judged.judges:
-        for place, (name, control) in enumerate(judge.controls.items()):
-            ordered = judge.in_order if not place else None
+        for number, (name, control) in enumerate(judge.controls.items()):
+            ordered = judge.in_order if not number else None
             rows.append(
                 (
                     judge.title, name, digits_field(control["mean"]), share_field(control["right"]),
                     digits_field(control["separation"]), digits_field(control["reference_above"]), control["problems"],
-                    *(share_field(None if place else value) for value in (judge.precision, judge.recall)),
+                    *(share_field(None if number else value) for value in (judge.precision, judge.recall)),
                     text_field(order[ordered], "warning" if ordered is False else ""),
-                    text_field(*(("",) if place else _control_verdict(judge))),
+                    text_field(*(("",) if number else _control_verdict(judge))),
                 )
             )  # fmt: skip
     return table_of(
@@ -309,16 +309,17 @@ def _rounds_table(judged: JudgedScores, judge: JudgeTrust, decided: JudgeDecisio
     names = [name for name, _ in _known_agreements(decided)]
     rows: list[FieldValues] = [
         (
-            str(one.number), one.judged, one.unreadable, share_field(one.yes),
-            *(share_field(getattr(one, name).agreement) for name in names),
+            str(counts.number), counts.judged, counts.unreadable, share_field(counts.yes),
+            *(share_field(getattr(counts, name).agreement) for name in names),
         )
-        for one in decided.rounds
+        for counts in decided.rounds
     ]  # fmt: skip
     rows.append(
         (
-            "all rounds", sum(one.judged for one in decided.rounds), sum(one.unreadable for one in decided.rounds),
-            _mean_and_range([one.yes for one in decided.rounds]),
-            *(_mean_and_range([getattr(one, name).agreement for one in decided.rounds]) for name in names),
+            "all rounds",
+            *(sum(getattr(counts, name) for counts in decided.rounds) for name in ("judged", "unreadable")),
+            _mean_and_range([counts.yes for counts in decided.rounds]),
+            *(_mean_and_range([getattr(counts, name).agreement for counts in decided.rounds]) for name in names),
         )
     )  # fmt: skip
     heads = ("Round", "Judged", "Unreadable", "Yes", *(f"Agreement with {SOURCES[name]}" for name in names))

@@ -161,6 +161,11 @@ class JudgeTrust(ReportValue):
     decisions: JudgeDecisions | None = None
     """Decisions, if the criterion is answered by yes or no."""
 
+    def rejection(self, criterion: str) -> str:
+        """Return one line with judge, criterion and the reason for which the judge is not accepted."""
+        failed = f"fails its controls: {self.reason} (rule {ACCEPTANCE_VERSION})"
+        return f"{self.title} by {criterion}: {failed if self.state == 'failed' else self.reason}"
+
 
 class JudgedScores(ReportValue):
     """Scores by one criterion. ``columns`` are over all judges; ``by_judge`` is empty with one judge."""

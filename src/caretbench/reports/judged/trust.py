@@ -63,7 +63,7 @@ def consistency(texts: Mapping[TextKey, TextValue], *, orders: int = 1) -> Consi
     several = [text.by_repeat for text in texts.values() if len(text.by_repeat) > 1]
     if not several:
         return Consistency(0, None, None, None, None)
-    distances = [abs(one - two) for values in several for one, two in combinations(values.values(), 2)]
+    distances = [abs(first - two) for values in several for first, two in combinations(values.values(), 2)]
     squares = math.fsum(float(np.var(list(values.values()))) * len(values) for values in several)
     numbers = sorted({repeat for values in several for repeat in values})
     ratings = [[values.get(repeat) for values in several] for repeat in numbers]
@@ -345,13 +345,3 @@ def known_criterion(key: str) -> Criterion | None:
         return get_criterion(key)
     except UsageError:
         return None
-
-
-def rejection_line(judge: str, criterion: str, verdict: Acceptance) -> str:
-    """Return one line with judge, criterion and the reason for rejection."""
-    reason = (
-        f"fails its controls: {verdict.reason} (rule {ACCEPTANCE_VERSION})"
-        if verdict.state == "failed"
-        else verdict.reason
-    )
-    return f"{judge} by {criterion}: {reason}"

@@ -24,7 +24,7 @@ from caretbench.files import cache_folder, write_atomically
 from caretbench.page_scripts import token_diff_script
 from caretbench.problem import AnyCompletion, Caret, Problem
 from caretbench.reports.compare import ComparisonReport, comparison_sentences, comparison_tables
-from caretbench.reports.frame import GROUP, LABELS, LoadedRun
+from caretbench.reports.frame import GROUP, LoadedRun, main_labels
 from caretbench.reports.head.head_texts import footer_line
 from caretbench.reports.output.page_parts import PageHead, page_head, with_legend
 from caretbench.reports.section import Chart, ColumnGroup, PageBlock, PagePart, PageSource, groups
@@ -57,7 +57,7 @@ def render_html(summary: Summary, run: LoadedRun, *, published: bool = False, sa
         ),
     ]
     return render_page(
-        _title(summary),
+        f"{summary.suite}: {summary.run}".rstrip(": "),
         [part for part in parts if part is not None],
         page_head(summary),
         footer_line(summary),
@@ -67,20 +67,12 @@ def render_html(summary: Summary, run: LoadedRun, *, published: bool = False, sa
     )
 
 
-def _title(summary: Summary) -> str:
-    return f"{summary.suite}: {summary.run}".rstrip(": ")
-
-
 def render_comparison(comparison: ComparisonReport) -> str:
     """Return a comparison of runs as a self-contained HTML page."""
-    return render_page(f"Comparison with {comparison.first}", [_comparison(comparison)])
-
-
-def _comparison(comparison: ComparisonReport) -> PagePart:
-    block = PageBlock(
-        notes=[*comparison_sentences(comparison), *comparison.notes], tables=comparison_tables(comparison)
-    )
-    return PagePart("comparison", "Comparison", "Comparison", blocks=[block])
+    notes = [*comparison_sentences(comparison), *comparison.notes]
+    block = PageBlock(notes=notes, tables=comparison_tables(comparison))
+    part = PagePart("comparison", "Comparison", "Comparison", blocks=[block])
+    return render_page(f"Comparison with {comparison.first}", [part])
 
 
 def _group(identity: str, group: ColumnGroup) -> PagePart:
@@ -112,8 +104,8 @@ def render_page(
     """Return a self-contained HTML page of these parts; without ``head`` its heading is the title."""
     drawn = [_drawn(part) for part in parts]
     specs = {chart.name: chart.spec for part in drawn for block in part.blocks for chart in block.charts}
-    own = [*([token_diff_script()] if samples else []), _asset("report.js")]
-    scripts = [_vega_bundle(), *own] if specs else own
+    always = [*([token_diff_script()] if samples else []), _asset("report.js")]
+    scripts = [_vega_bundle(), *always] if specs else always
     return (
         _environment()
         .get_template("report.html.j2")
@@ -165,12 +157,9 @@ def _policy(scripts: Sequence[str]) -> str:
 
     Vega compiles its expressions, which needs ``unsafe-eval``, and sets styles on the elements that it draws.
     """
-    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
     return f"default-src 'none'; script-src {hashes} 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:"
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 @cache
@@ -229,25 +218,25 @@ def pack_samples(
     grouped: dict[tuple[Any, ...], tuple[int, list[int]]] = {}
     order = frame.with_columns(baseline=pl.col("model").is_in(baselines)).sort("baseline", "sample", "problem_id")
     keys = order.select("problem_id", *GROUP, "status", "counted", "passed", "sample")
-    for place, (*seen, sample) in enumerate(keys.iter_rows()):
+    for index, (*seen, sample) in enumerate(keys.iter_rows()):
         text = texts_by_key.get((seen[0], seen[1], seen[2], sample))
-        grouped.setdefault((*seen, text), (place, []))[1].append(sample)
+        grouped.setdefault((*seen, text), (index, []))[1].append(sample)
     firsts = dict(islice(grouped.items(), limit))
-    rows = order[[place for place, _ in firsts.values()]].to_dicts()
+    rows = order[[index for index, _ in firsts.values()]].to_dicts()
     chosen = [
         row | {"samples": samples, "text": text}
         for row, ((*_, text), (_, samples)) in zip(rows, firsts.items(), strict=True)
     ]
-    pool = _Pool()
+    pool: dict[str, int] = {}
     named = {row["problem_id"] for row in chosen}
     listed = [problem for problem in problems if problem.id in named]
-    places = {problem.id: place for place, problem in enumerate(listed)}
+    places = {problem.id: index for index, problem in enumerate(listed)}
     columns = list(dict.fromkeys(tuple(row[name] for name in GROUP) for row in chosen))
     entries = sorted((_entry(row, places, columns, pool) for row in chosen), key=lambda entry: entry[:2])
     return {
         "problems": [_problem(problem) for problem in listed],
         "columns": [dict(zip(GROUP, column, strict=True)) for column in columns],
-        "strings": pool.strings,
+        "strings": list(pool),
         "entries": entries,
         "total": len(grouped),
     }
@@ -266,54 +255,42 @@ def to_script_json(value: Any) -> str:
 _DIRECTION: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
-class _Pool:
-    """Pool of texts by index, each once."""
+def _entry(
+    row: Mapping[str, Any], places: Mapping[str, int], columns: list[tuple[Any, ...]], pool: dict[str, int]
+) -> list[Any]:
+    """Return an entry: problem, column, samples, text, status, counted, passed, stage, message, cosine, flags.
 
-    def __init__(self) -> None:
-        self.strings: list[str] = []
-        self._places: dict[str, int] = defaultdict(self._next)
+    Texts are places in the pool, which has each once.
+    """
 
-    def _next(self) -> int:
-        return len(self.strings)
+    def pooled(text: str | None) -> int | None:
+        return None if text is None else pool.setdefault(text, len(pool))
 
-    def index(self, text: str | None) -> int | None:
-        if text is None:
-            return None
-        place = self._places[text]
-        if place == len(self.strings):
-            self.strings.append(text)
-        return place
-
-
-def _entry(row: Mapping[str, Any], places: Mapping[str, int], columns: list[tuple[Any, ...]], pool: _Pool) -> list[Any]:
-    """Return an entry: problem, column, samples, text, status, counted, passed, stage, message, cosine, flags."""
     cosine = row.get("cosine")
     return [
         places[row["problem_id"]],
         columns.index(tuple(row[name] for name in GROUP)),
         row["samples"],
-        pool.index(_cut(row["text"], TEXT_LENGTH)),
-        pool.index(row["status"]),
+        pooled(_cut(row["text"], TEXT_LENGTH)),
+        pooled(row["status"]),
         row["counted"],
         row["passed"],
-        pool.index(row["stage"]),
-        pool.index(_cut(row["message"], MESSAGE_LENGTH, tail=True)),
+        pooled(row["stage"]),
+        pooled(_cut(row["message"], MESSAGE_LENGTH, tail=True)),
         None if cosine is None else round(cosine, 3),
-        [pool.index(flag) for flag in row["flags"] or ()],
+        [pooled(flag) for flag in row["flags"] or ()],
     ]
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
     caret = problem.shown if isinstance(problem.shown, Caret) else None
-    labels = {name: problem.label(name) if name in problem.labels else None for name in LABELS}
-    labels["language"] = labels["language"] or (caret.language if caret else None)
     prefix = caret.prefix if caret else getattr(problem.shown, "text", "")
     suffix = caret.suffix if caret else ""
     tail = "\n".join(prefix.split("\n")[-PREFIX_LINES:])[-PREFIX_LENGTH:]
     head = "\n".join(suffix.split("\n")[:SUFFIX_LINES])[:SUFFIX_LENGTH]
     return {
         "id": problem.id,
-        **labels,
+        **main_labels(problem),
         "instructed": bool(caret and caret.instruction),
         "prefix": tail,
         "prefixCut": len(tail) < len(prefix),

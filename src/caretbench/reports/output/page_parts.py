@@ -93,12 +93,12 @@ def _several_numbers(parts: Sequence[HeadPart]) -> str:
     """Return the title over several parts, none of which is the answer alone."""
     count = f"{len(parts)} numbers, which are not averaged"
     rows = [part.others for part in parts]
-    if not all(part.models and len(own) == len(part.models) - 1 > 0 for part, own in zip(parts, rows, strict=True)):
+    if not all(part.models and len(part.others) == len(part.models) - 1 > 0 for part in parts):
         return count
     if not any(row.distinguishable for part in parts for row in part.pairs):
         return f"No models can be told apart in any of {count}"
-    better = all(row.distinguishable and row.difference > 0 for own in rows for row in own)
-    best = {own[0].first for own in rows}
+    better = all(row.distinguishable and row.difference > 0 for others in rows for row in others)
+    best = {others[0].first for others in rows}
     return f"{best.pop()} is better than all others in each of {count}" if better and len(best) == 1 else count
 
 

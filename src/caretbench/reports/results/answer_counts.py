@@ -17,7 +17,7 @@ from caretbench.grouping import grouped
 from caretbench.problem import AnyCompletion, Caret, Latency, MissingSample, Problem
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import KEY, model_titles
-from caretbench.reports.results.run_settings import model_order, variant_titles
+from caretbench.reports.results.run_settings import display_order, variant_titles
 
 TOKENS: Mapping[str, str] = {
     "input_tokens": "Input tokens",
@@ -80,20 +80,18 @@ def model_usage(
     ``manifest`` is the run's, for the titles of models that were asked in several ways.
     """
     answered = grouped(((row.model, row.parameters), row) for row in completions if _was_sampled(row))
-    absent: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for failure in missing:
-        absent[failure.model, failure.parameters][failure.kind] += 1
-    known = manifest or {}
-    titles = variant_titles(known, (*answered, *absent))
+    absent = grouped(((failure.model, failure.parameters), failure.kind) for failure in missing)
+    stored = manifest or {}
+    titles = variant_titles(stored, (*answered, *absent))
     return tuple(
         _usage(
             model,
             parameters,
             titles[model, parameters],
             answered.get((model, parameters), []),
-            dict(sorted(absent.get((model, parameters), Counter()).items())),
+            dict(sorted(Counter(absent.get((model, parameters), ())).items())),
         )
-        for model, parameters in sorted(titles, key=lambda key: (key[0].lower(), model_order(known, *key), key[1]))
+        for model, parameters in sorted(titles, key=lambda key: display_order(stored, *key))
     )
 
 
@@ -219,42 +217,35 @@ def recordings(
     ``refused`` are the reasons of :func:`refusals`, ``nothing_due`` the problems whose right answer is empty.
     """
     by_id = {problem.id: problem for problem in problems}
-    answered: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
-    requested: dict[tuple[str, str], set[int]] = defaultdict(set)
-    null: Counter[tuple[str, str]] = Counter()
-    empty: Counter[tuple[str, str]] = Counter()
-    marked: Counter[tuple[str, str]] = Counter()
-    for row in completions:
-        if row.problem_id in by_id:
-            answered[row.model, row.parameters][row.problem_id].add(row.sample)
-            requested[row.model, row.parameters].add(row.sample)
-            null[row.model, row.parameters] += row.text is None
-            marked[row.model, row.parameters] += _is_marked(row.text or "", by_id[row.problem_id])
-            empty[row.model, row.parameters] += (
-                row.text is not None and not row.text.strip() and row.problem_id not in nothing_due
-            )
-    for absent in missing:
-        requested[absent.model, absent.parameters].add(absent.sample)
+    answered = grouped(((row.model, row.parameters), row) for row in completions if row.problem_id in by_id)
+    absent = grouped(((row.model, row.parameters), row.sample) for row in missing)
     titles = model_titles(answered)
-    return tuple(
-        Recording(
-            model=key[0],
-            parameters=key[1],
-            title=titles[key],
-            problems=len(by_problem),
-            all_problems=len(by_id),
-            samples=len(requested[key]),
-            with_fewer_samples=sum(len(samples) < len(requested[key]) for samples in by_problem.values()),
-            completions=sum(map(len, by_problem.values())),
-            expected=len(by_id) * len(requested[key]),
-            null=null[key],
-            empty=empty[key],
-            marked=marked[key],
-            refused=len(refused.get(key, ())),
-            refusal=next(iter(refused.get(key, ())), None),
+    entries = []
+    for key in sorted(answered):
+        rows, reasons = answered[key], refused.get(key, ())
+        blank = [row.problem_id for row in rows if row.text is not None and not row.text.strip()]
+        blank = [row.problem_id for row in rows if row.text is not None and not row.text.strip()]
+        requested = {*(row.sample for row in rows), *absent.get(key, ())}
+        samples = Counter(problem for problem, _ in {(row.problem_id, row.sample) for row in rows})
+        entries.append(
+            Recording(
+                model=key[0],
+                parameters=key[1],
+                title=titles[key],
+                problems=len(samples),
+                all_problems=len(by_id),
+                samples=len(requested),
+                with_fewer_samples=sum(count < len(requested) for count in samples.values()),
+                completions=samples.total(),
+                expected=len(by_id) * len(requested),
+                null=sum(row.text is None for row in rows),
+                empty=sum(problem not in nothing_due for problem in blank),
+                marked=sum(_is_marked(row.text or "", by_id[row.problem_id]) for row in rows),
+                refused=len(reasons),
+                refusal=next(iter(reasons), None),
+            )
         )
-        for key, by_problem in sorted(answered.items())
-    )
+    return tuple(entries)
 
 
 def _is_marked(text: str, problem: Problem) -> bool:

@@ -82,7 +82,7 @@ def _needed(run: LoadedRun, difference: float) -> Iterator[int]:
     """Yield for each pair of models the number of problems to draw for such a difference."""
     models = list(model_rates(run))
     # Of the drawn problems those count that need an answer: 2 of 3 where the others pass without one.
-    counting = len(set[str]().union(*(one.rates["problem_id"] for one in models))) / len(run.problems)
+    counting = len(set[str]().union(*(model.rates["problem_id"] for model in models))) / len(run.problems)
     for first, second in combinations(models, 2):
         try:
             [test] = paired_tests(first, second)

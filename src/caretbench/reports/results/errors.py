@@ -74,34 +74,25 @@ def counted_kinds(outcome: str | None, by_text: Iterable[str]) -> frozenset[str]
     return frozenset() if outcome == OURS else frozenset({*by_text, outcome.partition(":")[0]})
 
 
-class _PartCounts:
-    """Counts of one part of the problems."""
+_Answers = tuple[str | None, Sequence[str], int]
+"""Kind by the outcome, None where no check decides; kinds by the text; number of answers."""
 
-    def __init__(self) -> None:
-        self.outcomes: Counter[str] = Counter()
-        self.kinds: Counter[str] = Counter()
-        self.unchecked = 0
 
-    def add(self, outcome: str | None, by_text: Iterable[str], number: int) -> None:
-        """Count a number of answers; ``outcome`` is None where no check decides."""
-        if outcome is None:
-            self.unchecked += number
-        else:
-            self.outcomes[outcome] += number
-        self.kinds.update(dict.fromkeys(counted_kinds(outcome, by_text), number))
-
-    def part(self, values: Sequence[str]) -> ErrorPart:
-        """Return the counts with the labels of the part."""
-        ours = self.outcomes.pop(OURS, 0)
-        labels = {name: value for name, value in zip(_PARTS, values, strict=True) if value}
-        order = {name: index for index, name in enumerate(error_kind_names())}
-        return ErrorPart(
-            labels=labels,
-            counts=dict(sorted(self.outcomes.items())),
-            kinds=dict(sorted(self.kinds.items(), key=lambda entry: order[entry[0]])),
-            unchecked=self.unchecked,
-            ours=ours,
-        )
+def _part(values: Sequence[str], answers: Iterable[_Answers]) -> ErrorPart:
+    """Return the counts of one part of the problems."""
+    outcomes: Counter[str | None] = Counter()
+    kinds: Counter[str] = Counter()
+    for outcome, by_text, number in answers:
+        outcomes[outcome] += number
+        kinds.update(dict.fromkeys(counted_kinds(outcome, by_text), number))
+    unchecked, ours = outcomes.pop(None, 0), outcomes.pop(OURS, 0)
+    return ErrorPart(
+        labels={name: value for name, value in zip(_PARTS, values, strict=True) if value},
+        counts={name: count for name, count in sorted(outcomes.items()) if name is not None},
+        kinds={name: kinds[name] for name in error_kind_names() if name in kinds},
+        unchecked=unchecked,
+        ours=ours,
+    )
 
 
 def error_columns(
@@ -114,7 +105,7 @@ def error_columns(
         completions: Its completions, to detect blank and truncated answers.
         unchecked: Ids of the problems that no check decides in this run: answers count by their text alone.
     """
-    counts: dict[tuple[str, ...], dict[tuple[str, ...], _PartCounts]] = defaultdict(lambda: defaultdict(_PartCounts))
+    counted: dict[tuple[str, ...], dict[tuple[str, ...], list[_Answers]]] = defaultdict(lambda: defaultdict(list))
     rows = frame.select(*KEY, *_PARTS, *_OF_ANSWER, kinds=pl.col("error_kinds").list.join(" "))
     ended = rows.filter(pl.col("status").is_not_null())
     answers = {completion.key: completion for completion in completions} if len(ended) else {}
@@ -126,13 +117,13 @@ def error_columns(
         outcome = None
         if "answers" not in row:
             outcome = row_outcome(row, answers.get((row["problem_id"], row["model"], row["parameters"], row["sample"])))
-        counts[group][part].add(outcome, (row["kinds"] or "").split(), row.get("answers", 1))
+        counted[group][part].append((outcome, (row["kinds"] or "").split(), row.get("answers", 1)))
     return tuple(
         ErrorColumn(
             **dict(zip(GROUP, group, strict=True)),
-            parts=tuple(kinds.part(values) for values, kinds in sorted(parts.items())),
+            parts=tuple(_part(values, parts[values]) for values in sorted(parts)),
         )
-        for group, parts in sorted(counts.items())
+        for group, parts in sorted(counted.items())
     )
 
 
@@ -157,7 +148,7 @@ def _evidence(row: Mapping[str, Any], completion: AnyCompletion | None) -> Answe
     )
 
 
-def outcomes_present(columns: Sequence[ErrorColumn]) -> tuple[str, ...]:
+def outcomes_present(columns: Iterable[ErrorColumn]) -> tuple[str, ...]:
     """Return the outcomes that occur, in the order of the tables."""
     present = {name for column in columns for part in column.parts for name in part.by_outcome()}
     return tuple(name for name in error_kind_names() if name in present)

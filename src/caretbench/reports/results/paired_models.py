@@ -12,14 +12,8 @@ from caretbench.metrics.paired import Pair, compare_family, is_decidable, withou
 from caretbench.metrics.power import power_of
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems, leading_problems
-from caretbench.reports.results.run_settings import (
-    IncomparableError,
-    identity_of,
-    model_order,
-    settings_of,
-    variant_titles,
-)
+from caretbench.reports.results.problem_lists import excluded_in, leading_problems
+from caretbench.reports.results.run_settings import IncomparableError, model_order, settings_of, variant_titles
 from caretbench.reports.strata import SEPARATOR, Stratum
 from caretbench.suites import suite_of_run
 from caretbench.text_tables import counted
@@ -125,12 +119,10 @@ def model_rates(
         only: Ids of the problems that count; by default all.
         needless: Passes are over all problems, those that need no answer too.
     """
-    identity = identity_of(run)
-    rows = run.frame.filter((pl.col("policy") == identity["policy"]) & (pl.col("profile") == identity["profile"]))
-    judged = rows.filter(pl.col(measure).is_not_null())
+    judged = run.own_rows.filter(pl.col(measure).is_not_null())
     if measure == PASSED:
-        profile = identity["profile"]
-        excluded = excluded_ids(find_excluded_problems(run.frame, run.problems, run.manifest), profile)
+        profile = str(run.manifest.get("profile"))
+        excluded = excluded_in(run, profile)
         judged = judged.filter(~pl.col("problem_id").is_in(list(excluded)))
         if not needless:
             leading = leading_problems(run.frame, run.problems, profile, excluded)
@@ -153,8 +145,8 @@ def floors_above(model: ModelRates, floors: Iterable[ModelRates]) -> Iterator[tu
     """Yield the baselines with a higher rate than a model on their common problems, with that rate."""
     for floor in floors:
         common = floor.rates.join(model.rates.select("problem_id", own="rate"), on="problem_id")
-        value, own = common.select(pl.col("rate", "own").cast(pl.Float64).sum()).row(0)
-        if value > own:
+        value, ours = common.select(pl.col("rate", "own").cast(pl.Float64).sum()).row(0)
+        if value > ours:
             yield floor.name, value / common.height
 
 

@@ -53,12 +53,12 @@ def find_excluded_problems(
     A problem is excluded if its reference did not pass, or if every row of it is ``skipped`` or lacks a dependency. The
     manifest's cause wins; a problem is listed once per profile.
     """
-    known = {problem.id for problem in problems}
+    of_run = {problem.id for problem in problems}
     declared = {
         str(problem): str(cause)
         for cause, ids in (manifest.get("excluded") or {}).items()
         for problem in ids
-        if str(problem) in known
+        if str(problem) in of_run
     }
     entries = []
     for profile in frame["profile"].unique().sort():
@@ -155,10 +155,14 @@ def leading_problems(
     return LeadingProblems(frozenset(problem.id for problem in problems).difference(excluded), "all")
 
 
+def excluded_in(run: LoadedRun, profile: str) -> set[str]:
+    """Return the ids of the problems of a run that are excluded from all rates of a profile."""
+    return excluded_ids(find_excluded_problems(run.frame, run.problems, run.manifest), profile)
+
+
 def leading_in(run: LoadedRun, profile: str) -> LeadingProblems:
     """Return the problems of a run over which its rates lead under a profile."""
-    excluded = excluded_ids(find_excluded_problems(run.frame, run.problems, run.manifest), profile)
-    return leading_problems(run.frame, run.problems, profile, excluded)
+    return leading_problems(run.frame, run.problems, profile, excluded_in(run, profile))
 
 
 class DiscordantCase(ReportValue):

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
 
 from caretbench.files import read_toml
-from caretbench.problem import Problem
+from caretbench.grouping import grouped
+from caretbench.problem import AnyCompletion, Problem
 from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.frame import LoadedRun
 from caretbench.suites import load_suite as find_suite
@@ -72,9 +73,10 @@ def printed_label(suite: str, stratum: str, ours: str) -> str:
     return str(published_names(suite).get("labels", {}).get(stratum, {}).get(ours, ours)).lower()
 
 
-def published_file(suite: str) -> Traversable:
-    """Return the file with the published numbers of a suite; it may be missing."""
-    return _folder(suite).joinpath(published_names(suite).get("file", f"{suite}.csv"))
+def published_rows(suite: str) -> list[dict[str, str]]:
+    """Return the rows of the file with the published numbers of a suite; none if it is missing."""
+    file = _folder(suite).joinpath(published_names(suite).get("file", f"{suite}.csv"))
+    return list(csv.DictReader(file.read_text("utf-8").splitlines())) if file.is_file() else []
 
 
 @cache
@@ -82,11 +84,8 @@ def published_numbers(suite: str) -> tuple[PublishedNumber, ...]:
     """Return all published numbers of a suite that are for one model and at most one stratum, in printed order."""
     names = published_names(suite)
     metrics, captions = names.get("metrics", {}), names.get("tables", {})
-    file = published_file(suite)
-    if not metrics or not file.is_file():
-        return ()
     cells = []
-    for row in csv.DictReader(file.read_text("utf-8").splitlines()):
+    for row in published_rows(suite) if metrics else ():
         if not row["model"] or row["metric"] not in metrics or row["suite"] != names.get("suite", suite):
             continue
         stratum, _, label = row["subset"].partition("=")
@@ -94,6 +93,8 @@ def published_numbers(suite: str) -> tuple[PublishedNumber, ...]:
             continue
         stratum = names.get("strata", {}).get(stratum, stratum)
         title = row["table"].replace("_", " ").capitalize()
+        scale = 100.0 if row["unit"] == "percent" else 1.0
+        low, high = (float(row[name]) / scale if row[name] else None for name in ("ci_low", "ci_high"))
         cells.append(
             PublishedNumber(
                 table=": ".join(filter(None, (title, captions.get(row["table"])))),
@@ -102,22 +103,17 @@ def published_numbers(suite: str) -> tuple[PublishedNumber, ...]:
                 label=label,
                 metric=metrics[row["metric"]],
                 printed=row["value"],
-                scale=100.0 if row["unit"] == "percent" else 1.0,
-                low=_bound(row, "ci_low"),
-                high=_bound(row, "ci_high"),
+                scale=scale,
+                low=low,
+                high=high,
             )
         )
     return tuple(cells)
 
 
-def _bound(row: Mapping[str, str], name: str) -> float | None:
-    scale = 100.0 if row["unit"] == "percent" else 1.0
-    return float(row[name]) / scale if row[name] else None
-
-
 def _folder(name: str) -> Traversable:
-    own = find_suite(name).published_folder if name in suite_names() else None
-    return own or resources.files("caretbench.reports").joinpath("published")
+    folder = find_suite(name).published_folder if name in suite_names() else None
+    return folder or resources.files("caretbench.reports").joinpath("published")
 
 
 class ComparedPart(ReportValue):
@@ -145,25 +141,16 @@ class ComparedPart(ReportValue):
 def compared_parts(run: LoadedRun, suite: str) -> tuple[ComparedPart, ...]:
     """Return the parts of every model of the run that the paper has numbers for; none without published numbers."""
     models = printed_models(suite)
-    keys = {(row.model, row.parameters) for row in run.completions if row.model.lower() in models}
+    by_model = grouped(((row.model, row.parameters), row) for row in run.completions if row.model.lower() in models)
     parts = dict.fromkeys((number.stratum, number.label) for number in published_numbers(suite))
-    return tuple(
-        part for key in sorted(keys) for part in _parts_of_model(run, suite, key, parts, samples_of(run, suite, key))
-    )
-
-
-def samples_of(run: LoadedRun, suite: str, key: tuple[str, str]) -> int:
-    """Return the number of samples of a problem that the paper has; by default the largest one of this model."""
-    stated = published_names(suite).get("samples")
-    counts = Counter(row.problem_id for row in run.completions if (row.model, row.parameters) == key)
-    return int(stated) if stated else max(counts.values())
+    return tuple(part for key in sorted(by_model) for part in _parts_of_model(run, suite, key, parts, by_model[key]))
 
 
 def _parts_of_model(
-    run: LoadedRun, suite: str, key: tuple[str, str], parts: Collection[tuple[str, str]], samples: int
+    run: LoadedRun, suite: str, key: tuple[str, str], parts: Collection[tuple[str, str]], rows: Sequence[AnyCompletion]
 ) -> Iterator[ComparedPart]:
-    rows = [row for row in run.completions if (row.model, row.parameters) == key]
     counts = Counter(row.problem_id for row in rows)
+    samples = int(published_names(suite).get("samples") or max(counts.values()))
     # A stored error message stands for all samples of its request.
     complete = {row.problem_id for row in rows if row.error or counts[row.problem_id] == samples}
     for stratum, label in parts:
@@ -180,9 +167,9 @@ def _parts_of_model(
 
 
 def _is_part(problem: Problem, suite: str, stratum: str, label: str) -> bool:
-    value = problem.labels.get(stratum)
-    values = value if isinstance(value, list) else [value]
-    return label == WHOLE or label.lower() in [printed_label(suite, stratum, str(one)) for one in values]
+    stored = problem.labels.get(stratum)
+    values = stored if isinstance(stored, list) else [stored]
+    return label == WHOLE or label.lower() in [printed_label(suite, stratum, str(value)) for value in values]
 
 
 def _expected_problems(run: LoadedRun, suite: str, stratum: str, label: str, held: int) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from caretbench.files import DataError, sha256_json
 from caretbench.prompts.instructions import mode_words
-from caretbench.reports.frame import LoadedRun, model_titles
+from caretbench.reports.frame import LoadedRun, baselines_in, model_titles
 
 ModelKey = tuple[str, str]
 """Name of a model, and hash of its parameters."""
@@ -46,19 +46,19 @@ def variant_titles(manifest: Mapping[str, Any], models: Iterable[ModelKey]) -> d
     for model, ways in by_model.items():
         alike = sum(key[0] == model for key in keys)
         if len(set(ways.values())) == alike > 1:
-            places = [place for place, values in enumerate(zip(*ways.values(), strict=True)) if len(set(values)) > 1]
-            titles |= {key: f"{model} ({', '.join(way[place] for place in places)})" for key, way in ways.items()}
+            places = [index for index, values in enumerate(zip(*ways.values(), strict=True)) if len(set(values)) > 1]
+            titles |= {key: f"{model} ({', '.join(way[index] for index in places)})" for key, way in ways.items()}
     return titles
 
 
 def model_variants(manifest: Mapping[str, Any], models: Iterable[ModelKey]) -> dict[ModelKey, ModelVariant]:
     """Return title, mode of instruction and prompt of the models that were asked in this run; others are omitted."""
-    known = _stored_settings(manifest, sorted(set(models)))
+    stored = _stored_settings(manifest, sorted(set(models)))
     alike = {
         key: (key[0], sha256_json({name: value for name, value in settings.items() if name != INSTRUCTION})[:16])
-        for key, settings in known.items()
+        for key, settings in stored.items()
     }
-    first = {alike[key]: settings for key, settings in known.items()}
+    first = {alike[key]: settings for key, settings in stored.items()}
     entries = [
         {"model": model, "parameters": parameters, "source": "model", "settings": dict(settings) | {INSTRUCTION: ""}}
         for (model, parameters), settings in first.items()
@@ -66,7 +66,7 @@ def model_variants(manifest: Mapping[str, Any], models: Iterable[ModelKey]) -> d
     titles = variant_titles({"models": entries}, first)
     return {
         key: ModelVariant(titles[alike[key]], _instruction_mode(settings), str(settings.get("prompt") or ""))
-        for key, settings in known.items()
+        for key, settings in stored.items()
     }
 
 
@@ -74,6 +74,13 @@ def model_order(manifest: Mapping[str, Any], model: str, parameters: str) -> int
     """Return the position of a model among the run's, in the order in which they were asked; unknown ones last."""
     keys = [(info.get("model"), info.get("parameters")) for info in manifest.get("models") or ()]
     return keys.index((model, parameters)) if (model, parameters) in keys else len(keys)
+
+
+def display_order(manifest: Mapping[str, Any], model: str, parameters: str) -> tuple[int, str, int, str]:
+    """Return the sort key of a model: models before baselines, by name, in the order in which they were asked."""
+    baselines = baselines_in(manifest)
+    rank = baselines.index(model) + 1 if model in baselines else 0
+    return (rank, model.lower(), model_order(manifest, model, parameters), parameters)
 
 
 def _stored_settings(manifest: Mapping[str, Any], keys: Iterable[ModelKey]) -> dict[ModelKey, Mapping[str, Any]]:
@@ -124,9 +131,9 @@ def identity_of(run: LoadedRun) -> dict[str, str]:
 
 def selection_notes(runs: Sequence[LoadedRun]) -> Iterator[str]:
     """Yield a note if the runs chose their problems with different options."""
-    known = [(run.name, chosen) for run in runs if (chosen := run.manifest.get("selections"))]
-    if any(chosen != known[0][1] for _, chosen in known):
-        texts = (f"{name}: {' and '.join(map(selection_options, chosen))}" for name, chosen in known)
+    selections = [(run.name, chosen) for run in runs if (chosen := run.manifest.get("selections"))]
+    if any(chosen != selections[0][1] for _, chosen in selections):
+        texts = (f"{name}: {' and '.join(map(selection_options, chosen))}" for name, chosen in selections)
         yield f"The runs chose their problems differently. {'; '.join(texts)}. Only common problems are compared."
 
 
@@ -150,7 +157,7 @@ def check_comparable(runs: Sequence[LoadedRun], align: Collection[Alignable]) ->
     refused: list[str] = []
     aligned: list[str] = []
     for run in runs[1:]:
-        suites = [str(one.manifest.get("suite")) for one in (runs[0], run)]
+        suites = [str(compared.manifest.get("suite")) for compared in (runs[0], run)]
         if suites[0] != suites[1]:
             raise IncomparableError(
                 f"{runs[0].name} is a run of {suites[0]}, {run.name} of {suites[1]}: they have no problem in common. "

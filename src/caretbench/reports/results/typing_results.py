@@ -76,7 +76,7 @@ class TypingSummary(ReportValue):
 
     def under(self, rule: str) -> list[TypedResult]:
         """Return the results of models under one rule."""
-        return [one for one in self.results if one.rule == rule]
+        return [result for result in self.results if result.rule == rule]
 
 
 def typing_summary(run: LoadedRun, seed: int) -> TypingSummary | None:
@@ -85,7 +85,7 @@ def typing_summary(run: LoadedRun, seed: int) -> TypingSummary | None:
     answers: dict[str, Answers] = {titles[key]: typed.answers for key, typed in run.typed.items()}
     replays = _Replays(typed_problems(run.problems), seed)
     trials = {name: replays.results(answers, [(name, 0, policy)]) for name, policy in POLICIES.items()}
-    complete = {name: sum(one.sessions for one in results) for name, results in trials.items()}
+    complete = {name: sum(result.sessions for result in results) for name, results in trials.items()}
     # A run that asks at starts of lines has a few sessions of one line that are complete under the other policies.
     policies = [name for name, number in complete.items() if number > max(complete.values()) / 2]
     if not policies:
@@ -94,16 +94,16 @@ def typing_summary(run: LoadedRun, seed: int) -> TypingSummary | None:
     editors: list[Editor] = [(name, 0, POLICIES[name]) for name in policies]
     editors += [(LATENCY, wait, headline._replace(latency_ms=wait)) for wait in _LATENCIES_MS]
     editors += [(LEAST_SHOWN, least, headline._replace(least_shown=least)) for least in _LENGTHS]
-    best = sorted(trials[policies[0]], key=lambda one: -one.beyond_words.value)
-    ranked = {one.title: answers[one.title] for one in best}
+    best = sorted(trials[policies[0]], key=lambda result: -result.beyond_words.value)
+    ranked = {result.title: answers[result.title] for result in best}
     results = replays.results(ranked, editors)
     for key, typed in run.typed.items():
         if titles[key] in ranked and typed.seconds:
             wait = 1000 * median(typed.seconds)
-            own: Editor = (MEASURED, wait, headline._replace(latency_ms=wait))
-            results += replays.results({titles[key]: typed.answers}, [own])
+            measured: Editor = (MEASURED, wait, headline._replace(latency_ms=wait))
+            results += replays.results({titles[key]: typed.answers}, [measured])
     title, own_answers = next(iter(ranked.items()))
-    replayed = {name: replay(one, own_answers.get(name, {}), headline) for name, one in replays.texts.items()}
+    replayed = {name: replay(text, own_answers.get(name, {}), headline) for name, text in replays.texts.items()}
     parts = {name: session.parts for name, session in replayed.items() if session is not None}
     longest = max(parts, key=lambda name: len(replays.texts[name].tokens))
     return TypingSummary(
@@ -124,12 +124,12 @@ class _Replays:
     def results(self, answers: Mapping[str, Answers], editors: Sequence[Editor]) -> list[TypedResult]:
         """Return the result of each model that has complete sessions in each editor."""
         rows = [
-            {"title": title, "rule": rule, "value": float(value), "cluster": one.cluster,
-             "overlap_group": one.overlap_group, **session.numbers}
-            for title, own in answers.items()
+            {"title": title, "rule": rule, "value": float(value), "cluster": problem.cluster,
+             "overlap_group": problem.overlap_group, **session.numbers}
+            for title, texts in answers.items()
             for rule, value, policy in editors
-            for one in self._problems
-            if (session := replay(self.texts[one.id], own.get(one.id, {}), policy)) is not None
+            for problem in self._problems
+            if (session := replay(self.texts[problem.id], texts.get(problem.id, {}), policy)) is not None
         ]  # fmt: skip
         if not rows:
             return []
@@ -171,8 +171,8 @@ class _Replays:
 def _order_changes(results: Sequence[TypedResult], policies: Sequence[str]) -> Iterator[str]:
     """Yield a warning for each policy under which models change places."""
     headline, *others = policies
-    saved = {(one.rule, one.title): one.beyond_words.value for one in results}
-    titles = dict.fromkeys(one.title for one in results)
+    saved = {(result.rule, result.title): result.beyond_words.value for result in results}
+    titles = dict.fromkeys(result.title for result in results)
     for name in others:
         pairs = [
             f"{first} and {second}"

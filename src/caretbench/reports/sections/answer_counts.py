@@ -15,7 +15,6 @@ from caretbench.reports.results.answer_counts import (
     incomplete_warnings,
     mark_notes,
     mark_warnings,
-    model_usage,
     refused_warnings,
 )
 from caretbench.reports.section import Line, PagePart, Section, SectionPositions
@@ -24,6 +23,7 @@ from caretbench.reports.tables import (
     FieldValues,
     ReportTable,
     TableField,
+    digits_field,
     existing_tables,
     number_field,
     share_field,
@@ -40,7 +40,7 @@ class UsageSection(Section):
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the usage by model."""
-        return {"usage": model_usage(source.run.completions, source.run.missing, source.run.manifest)}
+        return {"usage": tuple(source.usage.values())}
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return requests, then tokens, money and time."""
@@ -82,7 +82,7 @@ def _tokens_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
     rows: list[FieldValues] = [
         (
             entry.title,
-            *(_count_field(getattr(entry, name)) for name in reported),
+            *(digits_field(getattr(entry, name), ",") for name in reported),
             _cost_field(entry),
             _seconds_field(entry.first_token),
             _seconds_field(entry.last_token),
@@ -92,10 +92,6 @@ def _tokens_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
     heads = ("Model", *(TOKENS[name] for name in reported), "Cost ($)", "First token (s)", "Last token (s)")
     caption = "Latency: median and 95th percentile (p95) over requests. Tokens of a shared request count once."
     return table_of("Tokens, cost and latency", heads, rows, caption)
-
-
-def _count_field(count: int | None) -> TableField:
-    return number_field(count, None if count is None else f"{count:,}")
 
 
 def _cost_field(entry: ModelUsage) -> TableField:
@@ -170,14 +166,9 @@ class RecordingsSection(Section):
     def lines(self, summary: Summary) -> Iterator[Line]:
         """Yield the completions and the expected ones by model."""
         for entry in summary.recordings:
-            common = {
-                "scope": "recording",
-                "model": entry.model,
-                "parameters": entry.parameters,
-                "problems": entry.problems,
-            }
-            yield common | {"metric": "completions", "value": entry.completions}
-            yield common | {"metric": "expected_completions", "value": entry.expected}
-            yield common | {"metric": "marked_completions", "value": entry.marked}
-            if entry.refused:
-                yield common | {"metric": "refused_completions", "value": entry.refused}
+            common = {"scope": "recording", "model": entry.model, "parameters": entry.parameters}
+            numbers = {"completions": entry.completions, "expected_completions": entry.expected}
+            numbers |= {"marked_completions": entry.marked}
+            numbers |= {"refused_completions": entry.refused} if entry.refused else {}
+            for metric, value in numbers.items():
+                yield common | {"problems": entry.problems, "metric": metric, "value": value}

@@ -13,8 +13,9 @@ from caretbench.problem import Question
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.errors import ErrorColumn, ErrorPart, error_columns, kinds_present
-from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems, lead_note, leading_in
+from caretbench.reports.results.problem_lists import excluded_in, lead_note, leading_in
 from caretbench.reports.section import Chart, ColumnGroup, Section
+from caretbench.reports.sections import section_charts
 from caretbench.reports.summary import ModelResults
 from caretbench.reports.tables import (
     FieldValues,
@@ -52,8 +53,6 @@ class ErrorsSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterable[Chart]:
         """Return shares of all answers and of the failures."""
-        from caretbench.reports.sections import section_charts  # only pages have charts
-
         errors, titles = group.summary.errors, error_titles(group.columns)
         outcomes = section_charts.outcome_shares(errors, titles)
         yield Chart("outcomes", "Outcomes of all answers", outcomes)
@@ -62,14 +61,11 @@ class ErrorsSection(Section):
 
 def _leading(run: LoadedRun, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the rows about the problems that lead under the profile of each row, and about excluded ones."""
-    needless = pl.lit(value=False)
+    kept = pl.lit(value=False)
     for profile in frame["profile"].unique():
-        leading = leading_in(run, profile)
-        if leading.rule != "all":
-            excluded = excluded_ids(find_excluded_problems(run.frame, run.problems, run.manifest), profile)
-            others = {problem.id for problem in run.problems} - leading.problems - excluded
-            needless |= (pl.col("profile") == profile) & pl.col("problem_id").is_in(list(others))
-    return frame.filter(~needless)
+        problems = leading_in(run, profile).problems | excluded_in(run, profile)
+        kept |= (pl.col("profile") == profile) & pl.col("problem_id").is_in(list(problems))
+    return frame.filter(kept)
 
 
 def error_titles(columns: Sequence[ModelResults]) -> Mapping[tuple[str, ...], str]:

@@ -11,6 +11,7 @@ from caretbench.reports.judged.score_tables import SOURCES, judged_tables
 from caretbench.reports.judged.scores import SIMULATED, DecisionAgreement, JudgedScores, JudgeTrust
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section import Chart, Line, PageBlock, PagePart, PageSource, Section, SectionPositions
+from caretbench.reports.sections import section_charts
 from caretbench.reports.sections.rates import label_columns
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable
@@ -59,15 +60,10 @@ def _block(number: int, entry: JudgedScores) -> PageBlock:
 
 
 def _charts(number: int, judged: JudgedScores) -> list[Chart]:
-    from caretbench.reports.sections.section_charts import overall_scores, score_map  # only pages have charts
-
-    drawn = {
-        "Judge scores, all instances": overall_scores(judged),
-        "Judge scores by language and category": score_map(judged),
-    }
-    charts = [(title, spec) for title, spec in drawn.items() if spec is not None]
+    overall, by_part = section_charts.overall_scores(judged), section_charts.score_map(judged)
     return [
-        Chart(f"{number}-{place}", f"{title} ({judged.validity})", spec) for place, (title, spec) in enumerate(charts)
+        Chart(f"{number}-0", f"Judge scores, all instances ({judged.validity})", overall),
+        Chart(f"{number}-1", f"Judge scores by language and category ({judged.validity})", by_part),
     ]
 
 

@@ -149,9 +149,9 @@ def _rates_table(flagged: Sequence[FlaggedAnswers]) -> ReportTable:
 def _kinds_table(flagged: Sequence[FlaggedAnswers]) -> ReportTable:
     meanings = {f"tamper:{name}": meaning for name, meaning in FLAGS.items()}
     rows = [
-        (flag, text_field(meanings.get(flag)), one.title, one.profile, one.policy, count.answers, count.passes)
-        for one in flagged
-        for flag, count in one.kinds.items()
+        (flag, text_field(meanings.get(flag)), entry.title, entry.profile, entry.policy, count.answers, count.passes)
+        for entry in flagged
+        for flag, count in entry.kinds.items()
     ]
     heads = ("Flag", "Suspicious behaviour", "Model", "Profile", "Policy", "Answers", "Passes")
     return table_of("Flags by kind", heads, rows)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from typing import Any
 
+from caretbench.grouping import grouped
 from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.problem import Problem
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.results.paper_intervals import BOOTSTRAP, PARAMETRIC, WILSON, PaperTableLayout, PrintedRate
-from caretbench.reports.results.published_numbers import published_file, published_names
+from caretbench.reports.results.published_numbers import published_names, published_rows
 from caretbench.reports.section import ColumnGroup, Section
 from caretbench.reports.strata import PRESET
 from caretbench.reports.summary import ModelResults, RateCell
@@ -20,12 +21,12 @@ from caretbench.reports.tables import (
     TableField,
     display_label,
     display_labels,
-    display_name,
     display_stratum,
     existing_tables,
     models_in,
     number_field,
     ordered_names,
+    range_text,
     rate_field,
     table_of,
 )
@@ -38,7 +39,7 @@ _DOUBTFUL = "doubtful"
 @cache
 def printed_rates(suite: str) -> tuple[PrintedRate, ...]:
     """Return the printed rates of a suite's paper, in printed order; none without a table ``printed`` of its names."""
-    return tuple(_rates(suite)) if suite and "printed" in published_names(suite) else ()
+    return tuple(_rates(suite, names)) if (names := published_names(suite).get("printed")) else ()
 
 
 def printed_cells(suite: str, problems: Iterable[Problem], table: PaperTable) -> tuple[PrintedRate, ...]:
@@ -49,9 +50,8 @@ def printed_cells(suite: str, problems: Iterable[Problem], table: PaperTable) ->
     return tuple(rate for rate in printed_rates(suite) if rate.table in table.printed and [*rate.labels] == names)
 
 
-def _rates(suite: str) -> Iterator[PrintedRate]:
-    names = published_names(suite)["printed"]
-    for row in csv.DictReader(published_file(suite).read_text("utf-8").splitlines()):
+def _rates(suite: str, names: Mapping[str, Any]) -> Iterator[PrintedRate]:
+    for row in published_rows(suite):
         if not row["model"] or row["suite"] != suite or row["metric"] != names["metric"] or row["status"] == _DOUBTFUL:
             continue
         printed = dict(part.split("=", 1) for part in row["subset"].split(";"))
@@ -98,7 +98,7 @@ def paper_intervals_table(columns: Sequence[ModelResults], main: str) -> ReportT
     rows: list[FieldValues] = [
         (
             column.title,
-            display_name(cell),
+            display_labels(cell.labels),
             cell.problems,
             rate_field(cell.pass_at.get(1)),
             *(_with_bounds(cell.paper_intervals[method]) for method in (PARAMETRIC, WILSON, BOOTSTRAP)),
@@ -133,28 +133,24 @@ def paper_tables(columns: Sequence[ModelResults], forms: Sequence[PaperTableLayo
 
 def _models_across(columns: Sequence[ModelResults], form: PaperTableLayout) -> ReportTable | None:
     names = ordered_names(columns, form.stratum)
-    cells = [{display_name(cell): cell for cell in column.strata.get(form.stratum, ())} for column in columns]
-    rows: list[FieldValues] = [(name, *(_rate_field(by_name.get(name)) for by_name in cells)) for name in names]
-    note = next((note for column in columns if (note := column.strata_notes.get(form.stratum))), "")
-    head = form.stratum.replace("_", " ").capitalize()
-    printed = {model: _printed_by_name(form, model) for model in _printed_models(form)}
-    rows = [
-        (*row, *(_printed_field(cells.get(name)) for cells in printed.values()))
-        for name, row in zip(names, rows, strict=True)
+    cells = [{display_labels(cell.labels): cell for cell in column.strata.get(form.stratum, ())} for column in columns]
+    printed = _printed_cells(form)
+    rows: list[FieldValues] = [
+        (
+            name,
+            *(_rate_field(by_name.get(name)) for by_name in cells),
+            *(_printed_field(by_name.get(name)) for by_name in printed.values()),
+        )
+        for name in names
     ]
-    return _table(form, (head, *(column.title for column in columns), *map(_printed_title, printed)), rows, note)
+    head = form.stratum.replace("_", " ").capitalize()
+    return _table(form, columns, (head, *(column.title for column in columns), *printed), rows)
 
 
-def _printed_models(form: PaperTableLayout) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(rate.model for rate in form.printed))
-
-
-def _printed_title(model: str) -> str:
-    return f"{model}, printed"
-
-
-def _printed_by_name(form: PaperTableLayout, model: str) -> dict[str, PrintedRate]:
-    return {display_labels(rate.labels): rate for rate in form.printed if rate.model == model}
+def _printed_cells(form: PaperTableLayout) -> dict[str, dict[str, PrintedRate]]:
+    """Return the printed cells by the title of their model and the display text of their labels."""
+    cells = grouped((f"{rate.model}, printed", (display_labels(rate.labels), rate)) for rate in form.printed)
+    return {title: dict(by_name) for title, by_name in cells.items()}
 
 
 def _printed_field(rate: PrintedRate | None) -> TableField:
@@ -181,17 +177,15 @@ def _parts_across(columns: Sequence[ModelResults], form: PaperTableLayout) -> Re
         for below in sorted(by_row, key=str.lower)
         for column in columns
     ]
-    for model in _printed_models(form):
-        cells = _printed_by_name(form, model)
+    for title, cells in _printed_cells(form).items():
         rows += [
-            (*((below,) if labels else ()), _printed_title(model), *map(_printed_field, printed))
+            (*((below,) if labels else ()), title, *map(_printed_field, printed))
             for below in sorted(by_row, key=str.lower)
             if any(printed := [cells.get(f"{across} / {below}" if below else across) for across in heads])
         ]
     rows.sort(key=lambda row: str(row[0]).lower() if labels else "")
     first = (form.stratum.split(" / ")[-1].replace("_", " ").capitalize(),) if labels else ()
-    note = next((note for column in columns if (note := column.strata_notes.get(form.stratum))), "")
-    return _table(form, (*first, "Model", *heads), rows, note)
+    return _table(form, columns, (*first, "Model", *heads), rows)
 
 
 def _divided(cell: RateCell) -> tuple[str, str]:
@@ -199,32 +193,27 @@ def _divided(cell: RateCell) -> tuple[str, str]:
     return " / ".join(shown[:2]), " / ".join(shown[2:])
 
 
-def _table(form: PaperTableLayout, heads: Sequence[str], rows: Sequence[FieldValues], note: str) -> ReportTable | None:
+def _table(
+    form: PaperTableLayout, columns: Sequence[ModelResults], heads: Sequence[str], rows: Sequence[FieldValues]
+) -> ReportTable | None:
+    note = next((note for column in columns if (note := column.strata_notes.get(form.stratum))), "")
     caption = f"{note} {_CAPTION}".strip() + (_PRINTED if form.printed else "")
     table = table_of(form.title, heads, rows, caption)
     return table if any(field.estimate for row in table.rows for field in row) else None
 
 
 def _rate_field(cell: RateCell | None) -> TableField:
-    printed = _paper_rate(cell)
-    if cell is None or printed is None:
+    printed = None if cell is None else cell.paper_intervals.get(PARAMETRIC)
+    if printed is None:
         return number_field(None)
-    field = number_field(printed.value, _plus_minus(printed), f"n = {printed.problems}")
+    field = number_field(printed.value, plus_minus(printed.value, _interval(printed)), f"n = {printed.problems}")
     return field.model_copy(update={"estimate": printed})
 
 
 def _with_bounds(estimate: ReportedNumber) -> TableField:
-    low, high = (100 * bound for bound in _bounds(estimate))
-    return number_field(estimate.value, _plus_minus(estimate), f"{low:.1f} to {high:.1f}")
+    interval = _interval(estimate)
+    return number_field(estimate.value, plus_minus(estimate.value, interval), range_text(interval.low, interval.high))
 
 
-def _paper_rate(cell: RateCell | None) -> ReportedNumber | None:
-    return cell.paper_intervals.get(PARAMETRIC) if cell is not None else None
-
-
-def _plus_minus(estimate: ReportedNumber) -> str:
-    return plus_minus(estimate.value, Interval(*_bounds(estimate), method="parametric"))
-
-
-def _bounds(estimate: ReportedNumber) -> tuple[float, float]:
-    return estimate.low or 0.0, estimate.high or 0.0
+def _interval(estimate: ReportedNumber) -> Interval:
+    return Interval(estimate.low or 0.0, estimate.high or 0.0, "parametric")

@@ -8,13 +8,14 @@ from typing import Any
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.post_processing import STEPS, TITLE, best_of_three
 from caretbench.reports.section import Chart, PageBlock, PagePart, PageSource, Section, SectionPositions, groups
+from caretbench.reports.sections import section_charts
 from caretbench.reports.sections.errors import error_tables, error_titles
 from caretbench.reports.sections.rates import counted_problems, headline_field, main_table
 from caretbench.reports.summary import ModelResults, RateCell, Summary
 from caretbench.reports.tables import (
     FieldValues,
     ReportTable,
-    display_name,
+    display_labels,
     existing_tables,
     models_in,
     pass_columns,
@@ -45,9 +46,7 @@ class PoliciesSection(Section):
         shown_blocks = super().blocks(shown)
         if not shown_blocks:
             return []
-        from caretbench.reports.sections.section_charts import policy_charts  # only pages have charts
-
-        drawn = policy_charts(summary.columns, summary.main).items()
+        drawn = section_charts.policy_charts(summary.columns, summary.main).items()
         charts = [Chart(str(number), title, spec) for number, (title, spec) in enumerate(drawn)]
         further = list(_further(summary))
         details = PageBlock(title="Details of further policies", tables=further, level=4, folded=True)
@@ -72,12 +71,12 @@ def policies_table(summary: Summary, profile: str) -> ReportTable | None:
     cells: dict[tuple[str, str], dict[str, tuple[ModelResults, RateCell]]] = {}
     for column in columns:
         for cell in (column.overall, *column.strata.get(summary.main, ())):
-            cells.setdefault((column.title, display_name(cell)), {})[column.policy] = column, cell
+            cells.setdefault((column.title, display_labels(cell.labels)), {})[column.policy] = column, cell
     rows: list[FieldValues] = [
         (
             title,
             part,
-            max(counted_problems(*one) for one in by_policy.values()),
+            max(counted_problems(*cell) for cell in by_policy.values()),
             *(headline_field(*by_policy[policy]) if policy in by_policy else None for policy in policies),
         )
         for (title, part), by_policy in cells.items()

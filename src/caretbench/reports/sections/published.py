@@ -160,7 +160,7 @@ def partial_models(summary: Summary) -> Iterator[str]:
 def _table_order(suite: str) -> Mapping[str, int]:
     """Return the positions of the paper's tables."""
     tables = dict.fromkeys(number.table for number in published_numbers(suite))
-    return {table: place for place, table in enumerate(tables)}
+    return {table: position for position, table in enumerate(tables)}
 
 
 class PublishedSection(Section):
@@ -178,8 +178,8 @@ class PublishedSection(Section):
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return a table for each table of the paper: rates and similarities, then judge scores."""
         judged = _judged_table(compare_judge_scores(summary))
-        own = _own_tables(summary)
-        return [*own, *published_tables(compare_with_published(summary)), *existing_tables([judged])]
+        elsewhere = _own_tables(summary)
+        return [*elsewhere, *published_tables(compare_with_published(summary)), *existing_tables([judged])]
 
     def notes(self, summary: Summary) -> Iterable[str]:
         """Return what is not compared, and at the end how many numbers agree."""
@@ -201,24 +201,18 @@ class PublishedSection(Section):
 def _own_tables(summary: Summary) -> list[ReportTable]:
     """Return the suite's own tables of printed numbers, which are about other problems than the run's."""
     suite = suite_of_run(summary.suite)
-    return (
-        []
-        if suite is None
-        else [
-            suite_table(SuiteTable(**table._asdict()), summary.baselines)
-            for table in suite.published_tables([_plain_table(one.raw or one) for one in summary.suite_tables])
-        ]
-    )
-
-
-def _plain_table(table: SuiteTable) -> Table:
-    return Table(**{name: getattr(table, name) for name in Table._fields})
+    if suite is None:
+        return []
+    # What a paper prints is about all problems.
+    tables = [table.raw or table for table in summary.suite_tables]
+    plain = [Table(**{name: getattr(table, name) for name in Table._fields}) for table in tables]
+    return [suite_table(SuiteTable(**table._asdict()), summary.baselines) for table in suite.published_tables(plain)]
 
 
 def published_tables(rows: Sequence[PublishedComparison]) -> list[ReportTable]:
     """Return a table of the paper's numbers with those of the run for each table of the paper."""
     by_table = grouped((row.published.table, row) for row in rows)
-    return [_published_table(name, own) for name, own in by_table.items()]
+    return [_published_table(name, table_rows) for name, table_rows in by_table.items()]
 
 
 def _published_table(name: str, rows: Sequence[PublishedComparison]) -> ReportTable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise, product
 from typing import Any
@@ -12,10 +12,12 @@ import polars as pl
 
 from caretbench.reports.estimates import ReportedNumber, SimilarityCorrelation
 from caretbench.reports.frame import GROUP, LABELS, LoadedRun
-from caretbench.reports.report_source import ReportSource, paper_tables_in
+from caretbench.reports.report_source import ReportSource
+from caretbench.reports.results.paper_intervals import paper_table_layouts
 from caretbench.reports.results.problem_lists import LEAD_MEANINGS, LEAD_TITLES
 from caretbench.reports.results.run_settings import differences, settings_of
 from caretbench.reports.section import Chart, ColumnGroup, Line, Section, SectionPositions
+from caretbench.reports.sections import section_charts
 from caretbench.reports.sections.paper_layouts import printed_cells
 from caretbench.reports.strata import stratum_name
 from caretbench.reports.summary import ModelResults, PartResults, RateCell, Summary
@@ -24,7 +26,7 @@ from caretbench.reports.tables import (
     FieldValues,
     ReportTable,
     TableField,
-    display_name,
+    display_labels,
     display_stratum,
     existing_tables,
     headline_title,
@@ -101,21 +103,12 @@ def stratum_table(columns: Sequence[ModelResults], stratum: str) -> ReportTable 
     names = ordered_names(judged, stratum)
     if not names:
         return None
-    by_name = [{display_name(cell): cell for cell in column.strata.get(stratum, ())} for column in judged]
-    rows: list[FieldValues] = [
-        (
-            name,
-            max(
-                counted_problems(column, cells[name]) if name in cells else 0
-                for column, cells in zip(judged, by_name, strict=True)
-            ),
-            *(
-                headline_field(column, cells[name]) if name in cells else None
-                for column, cells in zip(judged, by_name, strict=True)
-            ),
-        )
-        for name in names
-    ]
+    by_name = [{display_labels(cell.labels): cell for cell in column.strata.get(stratum, ())} for column in judged]
+    rows: list[FieldValues] = []
+    for name in names:
+        row = [(column, cells.get(name)) for column, cells in zip(judged, by_name, strict=True)]
+        problems = max(counted_problems(column, cell) if cell else 0 for column, cell in row)
+        rows.append((name, problems, *(headline_field(column, cell) if cell else None for column, cell in row)))
     heads = (stratum.replace("_", " ").capitalize(), "Problems", *(column.title for column in judged))
     title = f"{headline_title(judged)} by {stratum.replace('_', ' ')}"
     caption = next((note for column in judged if (note := column.strata_notes.get(stratum))), "")
@@ -187,13 +180,8 @@ def interval_notes(columns: Sequence[ModelResults]) -> Iterator[str]:
             f"Each 95% interval is for one row. With {count} breakdowns per model, about one in twenty is off by "
             "chance. To say that two rows differ, use `caretbench compare`, which corrects for this (max-T)."
         )
-    warnings = {
-        estimate.warning
-        for column in columns
-        for estimate in column.overall.pass_at.values()
-        if estimate.warning is not None
-    }
-    yield from sorted(warnings)
+    estimates = (estimate for column in columns for estimate in column.overall.pass_at.values())
+    yield from sorted({estimate.warning for estimate in estimates if estimate.warning is not None})
 
 
 HEAT_MAPS = 12
@@ -211,6 +199,7 @@ class PassRatesSection(Section):
         verdicts = source.run.frame.unique("problem_id").filter(pl.col("verdict").is_not_null())["verdict"]
         suite = source.suite.name if source.suite else ""
         printed = partial(printed_cells, suite, source.run.problems)
+        strata = {name for column in source.columns for name in column.strata}
         return {
             "columns": source.columns,
             "headline_columns": source.headline_columns,
@@ -218,7 +207,7 @@ class PassRatesSection(Section):
             "mutant_strengths": source.run.mutant_strengths,
             "main": stratum_name(source.stratification.main_labels),
             "heat_maps": tuple(map(stratum_name, source.stratification.heat_maps)),
-            "paper_tables": paper_tables_in(source.columns, source.stratification, printed),
+            "paper_tables": tuple(paper_table_layouts(source.stratification.paper_tables, strata, printed)),
         }
 
     def warnings(self, summary: Summary) -> Iterable[str]:
@@ -241,7 +230,7 @@ class PassRatesSection(Section):
     def lines(self, summary: Summary) -> Iterable[Line]:
         """Return one line per column, scope and metric; then those of the suite's own shares."""
         yield from (line for column in summary.columns for line in _rate_lines(column))
-        yield from (line for column in summary.headline_columns for line in _share_lines(column))
+        yield from (line for column in summary.headline_columns for line in _lines(column, _share_estimates))
 
 
 class StrataSection(Section):
@@ -263,8 +252,6 @@ class StrataSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield points by single labels, and by three or more."""
-        from caretbench.reports.sections import section_charts  # only pages have charts
-
         for columns in group.measured_columns:
             measure = headline_title(columns)
             for name in strata_names(columns):
@@ -285,9 +272,7 @@ class StatusesSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield shares of the statuses."""
-        from caretbench.reports.sections.section_charts import status_shares  # only pages have charts
-
-        yield Chart("status", "Completions by status", status_shares(group.columns))
+        yield Chart("status", "Completions by status", section_charts.status_shares(group.columns))
 
 
 class HeatMapsSection(Section):
@@ -295,8 +280,6 @@ class HeatMapsSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield a map for each stratum and model."""
-        from caretbench.reports.sections.section_charts import heat_map  # only pages have charts
-
         strata, measured = group.summary.heat_maps, group.measured_columns
         number = max(1, HEAT_MAPS // max(1, len(strata) * len(measured)))
         for stratum, columns in product(strata, measured):
@@ -304,55 +287,53 @@ class HeatMapsSection(Section):
             for index, column in enumerate(best[:number]):
                 measure = headline_title([column])
                 title = f"{column.title}: {measure} by {display_stratum(stratum)}"
-                yield Chart(f"heat-{measure}-{stratum}-{index}", title, heat_map(column, stratum))
+                yield Chart(f"heat-{measure}-{stratum}-{index}", title, section_charts.heat_map(column, stratum))
 
 
 def _rate_lines(column: ModelResults) -> Iterator[Line]:
     """Yield one line per scope and metric, and the coverage."""
-    common = {name: getattr(column, name) for name in GROUP}
-    for scope, cell in _scopes(column):
-        for metric, estimate in _estimates(cell, LEAD_TITLES[column.needed_rule]):
-            yield {"scope": scope, "metric": metric} | common | label_columns(cell.labels) | estimate.numbers()
+    yield from _lines(column, _estimates)
     if column.coverage is not None:
         row = {"metric": "coverage", "value": column.coverage, "problems": column.overall.problems}
-        yield {"scope": "all"} | common | row
+        yield {"scope": "all"} | _column_key(column) | row
 
 
-def _share_lines(column: ModelResults) -> Iterator[Line]:
-    """Yield one line per scope of a share of the suite's own; the title is the metric."""
-    common = {name: getattr(column, name) for name in GROUP}
-    for scope, cell in _scopes(column):
-        if 1 in cell.pass_at:
-            yield (
-                {"scope": scope, "metric": column.measure}
-                | common
-                | label_columns(cell.labels)
-                | cell.pass_at[1].numbers()
-            )
-        if cell.needed:
-            title = f"{column.measure}, {LEAD_TITLES[column.needed_rule]}"
-            yield {"scope": scope, "metric": title} | common | label_columns(cell.labels) | cell.needed[1].numbers()
+def _lines(column: ModelResults, estimates: Callable[[ModelResults, RateCell], _Estimates]) -> Iterator[Line]:
+    """Yield one line per scope and estimate."""
+    strata = ((stratum, cell) for stratum, cells in column.strata.items() for cell in cells)
+    for scope, cell in (("all", column.overall), *strata):
+        common = {"scope": scope} | _column_key(column) | label_columns(cell.labels)
+        for metric, estimate in estimates(column, cell):
+            yield common | {"metric": metric} | estimate.numbers()
 
 
-def _scopes(column: ModelResults) -> Iterator[tuple[str, RateCell]]:
-    yield "all", column.overall
-    for stratum, cells in column.strata.items():
-        for cell in cells:
-            yield stratum, cell
+def _column_key(column: ModelResults) -> dict[str, object]:
+    return {name: getattr(column, name) for name in GROUP}
 
 
 def label_columns(labels: Mapping[str, str]) -> dict[str, str]:
     """Return the labels that are columns of the export, and the others as ``name=value; name=value``."""
-    own = {name: value for name, value in labels.items() if name in LABELS}
-    further = [f"{name}={value}" for name, value in labels.items() if name not in own]
-    return own | ({"labels": "; ".join(further)} if further else {})
+    columns = {name: value for name, value in labels.items() if name in LABELS}
+    further = [f"{name}={value}" for name, value in labels.items() if name not in columns]
+    return columns | ({"labels": "; ".join(further)} if further else {})
 
 
-def _estimates(cell: RateCell, title: str) -> Iterator[tuple[str, ReportedNumber]]:
+_Estimates = Iterable[tuple[str, ReportedNumber]]
+
+
+def _share_estimates(column: ModelResults, cell: RateCell) -> _Estimates:
+    """Yield the numbers of a share of the suite's own; the title is the metric."""
+    if 1 in cell.pass_at:
+        yield column.measure, cell.pass_at[1]
+    if cell.needed:
+        yield f"{column.measure}, {LEAD_TITLES[column.needed_rule]}", cell.needed[1]
+
+
+def _estimates(column: ModelResults, cell: RateCell) -> _Estimates:
     for k, estimate in cell.pass_at.items():
         yield f"pass@{k}", estimate
     for k, estimate in (cell.needed or {}).items():
-        yield f"pass@{k}, {title}", estimate
+        yield f"pass@{k}, {LEAD_TITLES[column.needed_rule]}", estimate
     for method, estimate in cell.paper_intervals.items():
         yield f"pass@1 ({method})", estimate
     yield from cell.similarity.items()
@@ -373,9 +354,7 @@ class SimilarityAgainstPassingSection(Section):
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield one chart of dots."""
-        from caretbench.reports.sections.section_charts import similarity_against_passing  # only pages have charts
-
-        spec = similarity_against_passing(group.columns)
+        spec = section_charts.similarity_against_passing(group.columns)
         yield Chart("similarity", "Similarity against pass rate", spec)
 
 

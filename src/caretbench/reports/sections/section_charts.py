@@ -36,7 +36,6 @@ from caretbench.reports.summary import ModelResults, RateCell
 from caretbench.reports.tables import (
     display_label,
     display_labels,
-    display_name,
     display_stratum,
     headline_title,
     models_in,
@@ -59,7 +58,7 @@ def rates_by_label(columns: Sequence[ModelResults], stratum: str) -> Spec | None
     models = [column.title for column in judged]
     rows = [
         {
-            "label": display_name(cell), "model": column.title, "rate": number.value, "low": number.low,
+            "label": display_labels(cell.labels), "model": column.title, "rate": number.value, "low": number.low,
             "high": number.high, "problems": number.problems,
         }
         for column in judged
@@ -91,11 +90,11 @@ def multi_label_charts(columns: Sequence[ModelResults], stratum: str) -> dict[st
     cells = [cell for column in columns for cell in column.strata.get(stratum, ())]
     charts = {}
     for value in dict.fromkeys(cell.labels[first] for cell in cells):
-        part = [
+        of_value = [
             column.model_copy(update={"strata": {stratum: _without(column.strata.get(stratum, ()), first, value)}})
             for column in columns
         ]
-        spec = rates_by_label(part, stratum)
+        spec = rates_by_label(of_value, stratum)
         if spec is not None:
             rest = display_stratum(stratum.partition(" / ")[2])
             charts[f"{display_label(first, value)}: {headline_title(columns)} by {rest}"] = spec
@@ -171,7 +170,7 @@ def similarity_against_passing(columns: Sequence[ModelResults]) -> Spec | None:
         rows += [
             {
                 "model": column.title,
-                "part": display_name(cell),
+                "part": display_labels(cell.labels),
                 "cosine": cell.similarity[cosine].value,
                 "rate": cell.pass_at[1].value,
             }
@@ -226,9 +225,8 @@ def status_shares(columns: Sequence[ModelResults]) -> Spec | None:
     """Return a chart of each model's and baseline's statuses, as shares of all completions."""
     shown = [column for column in columns if column.statuses]
     present = {status for column in shown for status in column.statuses}
-    order = [status for status in map(str, STATUS_ORDER) if status in present] + sorted(
-        present - set(map(str, STATUS_ORDER))
-    )
+    ordered = list(map(str, STATUS_ORDER))
+    order = [*(status for status in ordered if status in present), *sorted(present.difference(ordered))]
     rows = [
         {
             "model": column.title, "status": status_title(status), "place": order.index(status),
@@ -241,8 +239,8 @@ def status_shares(columns: Sequence[ModelResults]) -> Spec | None:
         return None
     scale = {"domain": [status_title(s) for s in order], "range": [outcome_colour(status) for status in order]}
     bar = names_in_order("model", [column.title for column in shown], title=None, axis=name_axis())
-    part = field("status:N", title=None, scale=scale, legend={})
-    chart = stacked_shares(rows, bar, part, "share of completions")
+    by_status = field("status:N", title=None, scale=scale, legend={})
+    chart = stacked_shares(rows, bar, by_status, "share of completions")
     return finished_spec(chart, {"step": 30}, "Completions by status")
 
 
@@ -252,23 +250,13 @@ def error_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...]
     None if nothing failed.
     """
     shown = _titled_columns(columns, titles)
-    outcomes = [name for name in outcomes_present(tuple(shown.values())) if name != NO_ERROR]
-    rows = []
+    outcomes = [name for name in outcomes_present(shown.values()) if name != NO_ERROR]
+    bars = []
     for key, column in shown.items():
         for part in column.parts:
             counts = {name: count for name, count in part.by_outcome().items() if name != NO_ERROR}
-            failed = sum(counts.values())
-            rows += [
-                {
-                    "bar": f"{titles[key]}, {display_labels(part.labels)}", "outcome": error_kind_title(name),
-                    "count": count, "place": outcomes.index(name), "share": count / failed,
-                }
-                for name, count in counts.items()
-                if count
-            ]  # fmt: skip
-    if not rows:
-        return None
-    return _stacked(rows, outcomes, "share of failures", "Shares of outcomes in failed answers")
+            bars.append((f"{titles[key]}, {display_labels(part.labels)}", counts, sum(counts.values())))
+    return _stacked(bars, outcomes, "share of failures", "Shares of outcomes in failed answers")
 
 
 def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> Spec | None:
@@ -277,39 +265,43 @@ def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ..
     None if there are no verdicts.
     """
     shown = _titled_columns(columns, titles)
-    outcomes = outcomes_present(tuple(shown.values()))
-    rows = []
+    outcomes = outcomes_present(shown.values())
+    bars = []
     for key, column in shown.items():
-        total = sum(part.total for part in column.parts)
-        for place, name in enumerate(outcomes):
-            count = sum(part.by_outcome().get(name, 0) for part in column.parts)
-            if count:
-                rows.append(
-                    {
-                        "bar": titles[key], "outcome": error_kind_title(name), "count": count, "place": place,
-                        "share": count / total,
-                    }
-                )  # fmt: skip
-    if not rows:
-        return None
-    return _stacked(rows, outcomes, "share of all answers", "Shares of outcomes of all answers")
+        counts = {name: sum(part.by_outcome().get(name, 0) for part in column.parts) for name in outcomes}
+        bars.append((titles[key], counts, sum(part.total for part in column.parts)))
+    return _stacked(bars, outcomes, "share of all answers", "Shares of outcomes of all answers")
 
 
 def _titled_columns(
     columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]
 ) -> dict[tuple[str, ...], ErrorColumn]:
     """Return the columns with a title, in the order of the titles."""
-    known = {column.key: column for column in columns}
-    return {key: known[key] for key in titles if key in known}
+    by_key = {column.key: column for column in columns}
+    return {key: by_key[key] for key in titles if key in by_key}
 
 
-def _stacked(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[str], axis: str, description: str) -> Spec:
-    """Return stacked bars of shares, one colour for each outcome."""
+def _stacked(
+    bars: Sequence[tuple[str, Mapping[str, int], int]], outcomes: Sequence[str], axis: str, description: str
+) -> Spec | None:
+    """Return stacked bars of shares, one colour for each outcome; None if nothing is counted.
+
+    A bar has a title, counts by outcome, and the number that they are shares of.
+    """
+    rows = [
+        {"bar": title, "outcome": error_kind_title(name), "count": count, "place": outcomes.index(name),
+         "share": count / total}
+        for title, counts, total in bars
+        for name, count in counts.items()
+        if count
+    ]  # fmt: skip
+    if not rows:
+        return None
     names = [error_kind_title(name) for name in outcomes]
     colours = [outcome_colour(name) for name in outcomes]
     bar = field("bar:N", sort=None, title=None, axis=name_axis())
-    part = field("outcome:N", sort=names, scale={"domain": names, "range": colours}, legend={})
-    chart = stacked_shares(rows, bar, part, axis)
+    by_outcome = field("outcome:N", sort=names, scale={"domain": names, "range": colours}, legend={})
+    chart = stacked_shares(rows, bar, by_outcome, axis)
     return finished_spec(chart, {"step": 24}, description)
 
 

@@ -41,8 +41,8 @@ class SuiteTablesSection(Section):
             return None
         heading = "The suite's own charts and tables" if charts else "The suite's own tables"
         of_paper = [chart for chart in charts if _IN_FORM in chart.title]
-        own = [chart for chart in charts if chart not in of_paper]
-        blocks = [*([PageBlock(charts=own)] if own else []), *tables]
+        others = [chart for chart in charts if chart not in of_paper]
+        blocks = [*([PageBlock(charts=others)] if others else []), *tables]
         blocks += [PageBlock(title="Charts in the paper's layout", charts=of_paper, folded=True)] if of_paper else []
         return PagePart("own", source.suite.title if source.suite else shown.summary.suite, heading, blocks=blocks)
 

@@ -47,15 +47,16 @@ class TypingSection(Section):
             return
         heads = ("Model", "Sessions", "Incomplete", "Keys saved beyond words", "Keys saved", "Requests", "Shown",
                  "Accepted", "Wrong", "Too short", "Unseen", "Milliseconds")  # fmt: skip
-        late = {one.title: one.counts["unseen"] for one in typing.under(MEASURED)}
+        late = {result.title: result.counts["unseen"] for result in typing.under(MEASURED)}
         rows: list[FieldValues] = [
             (
-                title_field(one.title, baseline=one in typing.floors), one.sessions, one.incomplete,
-                rate_field(one.beyond_words), rate_field(one.saved),
-                *(digits_field(one.counts.get(name), ".1f") for name in COUNTS),
-                digits_field(late.get(one.title, one.counts.get("unseen")), ".1f"), digits_field(one.reading_ms, ".0f"),
+                title_field(result.title, baseline=result in typing.floors), result.sessions, result.incomplete,
+                rate_field(result.beyond_words), rate_field(result.saved),
+                *(digits_field(result.counts.get(name), ".1f") for name in COUNTS),
+                digits_field(late.get(result.title, result.counts.get("unseen")), ".1f"),
+                digits_field(result.reading_ms, ".0f"),
             )
-            for one in (*typing.under(typing.policy), *typing.floors)
+            for result in (*typing.under(typing.policy), *typing.floors)
         ]  # fmt: skip
         title = f"Simulated typing sessions ({typing.version}, policy {typing.policy})"
         yield table_of(title, heads, rows, _CAPTION)
@@ -63,9 +64,9 @@ class TypingSection(Section):
     def lines(self, summary: Summary) -> Iterator[Line]:
         """Yield the keys saved of each model."""
         typing = summary.typing
-        for one in (*typing.under(typing.policy), *typing.floors) if typing else ():
-            common = {"scope": "typing", "model": one.title}
-            for metric, number in (("keys_saved_beyond_words", one.beyond_words), ("keys_saved", one.saved)):
+        for result in (*typing.under(typing.policy), *typing.floors) if typing else ():
+            common = {"scope": "typing", "model": result.title}
+            for metric, number in (("keys_saved_beyond_words", result.beyond_words), ("keys_saved", result.saved)):
                 yield common | {"metric": metric} | number.numbers()
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
@@ -76,10 +77,11 @@ class TypingSection(Section):
         ours = headline_columns(summary.columns, summary.manifest.get("profile"), summary.manifest.get("policy"))
         rates = {column.title: rate.value for column in ours if (rate := column.leading_of(column.overall).get(1))}
         models = typing.under(typing.policy)
-        passes = [_point(one, rates[one.title]) for one in models if one.title in rates]
-        waits, medians = ([_point(one, one.value) for one in typing.under(rule)] for rule in (LATENCY, MEASURED))
-        lengths = [_point(one, one.counts["shown"]) for one in typing.under(LEAST_SHOWN)]
-        colour = model_colour([one.title for one in models])
+        passes = [_point(result, rates[result.title]) for result in models if result.title in rates]
+        waits = [_point(result, result.value) for result in typing.under(LATENCY)]
+        medians = [_point(result, result.value) for result in typing.under(MEASURED)]
+        lengths = [_point(result, result.counts["shown"]) for result in typing.under(LEAST_SHOWN)]
+        colour = model_colour([result.title for result in models])
         wait_axis = {"title": "Latency in milliseconds; vertical: the measured median"}
         shown_axis = {"title": "Suggestions shown per 100 characters"}
         specs = {
@@ -94,18 +96,18 @@ class TypingSection(Section):
         return [PageBlock(tables=[*self.tables(summary)]), PageBlock(charts=charts), example]
 
 
-def _point(one: TypedResult, x: float) -> Spec:
-    saved = one.beyond_words
-    return {"model": one.title, "x": x, "saved": saved.value, "low": saved.low, "high": saved.high}
+def _point(result: TypedResult, x: float) -> Spec:
+    saved = result.beyond_words
+    return {"model": result.title, "x": x, "saved": saved.value, "low": saved.low, "high": saved.high}
 
 
 def _chart(rows: Sequence[Spec], axis: Spec, colour: Spec, medians: Sequence[Spec] = ()) -> Spec | None:
     """Return a line of points with intervals for each model, and a rule at each median; None without points."""
     if not rows:
         return None
-    place = {"x": field("x:Q", **axis), "color": colour}
-    line = layer("line", {**place, "y": field("saved:Q", **share_axis(_SAVED))}, point=True)
-    chart = layered(rows, line, layer("rule", {**place, "y": field("low:Q"), "y2": {"field": "high"}}, opacity=0.4))
+    channels = {"x": field("x:Q", **axis), "color": colour}
+    line = layer("line", {**channels, "y": field("saved:Q", **share_axis(_SAVED))}, point=True)
+    chart = layered(rows, line, layer("rule", {**channels, "y": field("low:Q"), "y2": {"field": "high"}}, opacity=0.4))
     if medians:
-        chart["layer"].append({"data": {"values": medians}, **layer("rule", place, strokeDash=[4, 4])})
+        chart["layer"].append({"data": {"values": medians}, **layer("rule", channels, strokeDash=[4, 4])})
     return finished_spec(chart, 220, axis["title"])
