@@ -50,10 +50,7 @@ def weighted_mean(
     """
     if len(values) != len(groups):
         raise ValueError(f"{len(groups)} groups do not fit {len(values)} values")
-    if any(weight < 0 for weight in weights.values()):
-        raise ValueError("a weight is not negative")
-    weighted = ((group, index) for index, group in enumerate(groups) if group is not None)
-    members = grouped((group, index) for group, index in weighted if weights.get(group, 0.0) > 0)
+    members = _members(groups, weights)
     chosen = sorted(index for places in members.values() for index in places)
     if not chosen:
         return None
@@ -72,6 +69,15 @@ def weighted_mean(
 
 def _at(labels: Sequence[LabelT] | None, places: Sequence[int]) -> list[LabelT] | None:
     return None if labels is None else [labels[index] for index in places]
+
+
+def _members(groups: Sequence[str | None], weights: Mapping[str, float]) -> dict[str, list[int]]:
+    """Return the indices of the problems of each group with a weight."""
+    if any(weight < 0 for weight in weights.values()):
+        raise ValueError("a weight is not negative")
+    return grouped(
+        (group, index) for index, group in enumerate(groups) if group is not None and weights.get(group, 0.0) > 0
+    )
 
 
 def _interval(

@@ -167,17 +167,22 @@ class _Walk:
         if not in_literal and (not children or traits.is_comment or traits.is_literal):
             self._add_token(node, traits)
             in_literal = True  # a string may hold calls, but no tokens
+        self._add_call_or_body(node, traits, children)
+        if is_list and not node.is_error:
+            self._align(node.children)
+        overlapping = filter(self._overlaps, children)
+        return [_Visit(*child, depth + 1, in_statement, is_list, in_literal) for child in overlapping]
+
+    def _add_call_or_body(
+        self, node: tree_sitter.Node, traits: _Traits, children: Sequence[tuple[tree_sitter.Node, _Traits]]
+    ) -> None:
         if traits.is_call or any(of_child.is_argument_list for _, of_child in children):
             self.calls.append(node)
         if traits.is_function:
             self._add_body(node)
-        if is_list and not node.is_error:
-            self._align(node.children)
-        return [
-            _Visit(child, of_child, depth + 1, in_statement, is_list, in_literal)
-            for child, of_child in children
-            if child.start_byte < self.end and child.end_byte > self.start
-        ]
+
+    def _overlaps(self, child: tuple[tree_sitter.Node, _Traits]) -> bool:
+        return child[0].start_byte < self.end and child[0].end_byte > self.start
 
     def _add_body(self, node: tree_sitter.Node) -> None:
         if (body := node.child_by_field_name("body")) is not None:

@@ -137,10 +137,10 @@ def _answer_texts(judgements: Iterable[Judgement], judges: Sequence[ModelInfo]) 
     )
     answer_judges = [info for info in judges if info.settings.get("subject") == "answer"]
     for name, infos in sorted(grouped((str(info.settings["criterion"]), info) for info in answer_judges).items()):
-        heard = [info for info in infos if (info.model, info.parameters) in rows]
-        settings: Mapping[str, Any] = heard[-1].settings if heard else infos[0].settings
+        heard = [info for info in infos if (info.model, info.parameters) in rows][::-1] or infos
+        settings: Mapping[str, Any] = heard[0].settings
         values: dict[JudgeKey, Mapping[TextKey, TextValue]] = {}
-        for key in sorted((info.model, info.parameters) for info in heard or infos):
+        for key in sorted((info.model, info.parameters) for info in heard):
             if "then" in settings:
                 # The last one, where the prompt of the second step has changed.
                 verdicts = [row for after in second[key][-1:] for row in rows[key[0], after]]

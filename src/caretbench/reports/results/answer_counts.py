@@ -223,8 +223,6 @@ def recordings(
     entries = []
     for key in sorted(answered):
         rows, reasons = answered[key], refused.get(key, ())
-        blank = [row.problem_id for row in rows if row.text is not None and not row.text.strip()]
-        blank = [row.problem_id for row in rows if row.text is not None and not row.text.strip()]
         requested = {*(row.sample for row in rows), *absent.get(key, ())}
         samples = Counter(problem for problem, _ in {(row.problem_id, row.sample) for row in rows})
         entries.append(
@@ -239,13 +237,17 @@ def recordings(
                 completions=samples.total(),
                 expected=len(by_id) * len(requested),
                 null=sum(row.text is None for row in rows),
-                empty=sum(problem not in nothing_due for problem in blank),
+                empty=sum(row.problem_id not in nothing_due for row in filter(_is_blank, rows)),
                 marked=sum(_is_marked(row.text or "", by_id[row.problem_id]) for row in rows),
                 refused=len(reasons),
                 refusal=next(iter(reasons), None),
             )
         )
     return tuple(entries)
+
+
+def _is_blank(row: AnyCompletion) -> bool:
+    return row.text is not None and not row.text.strip()
 
 
 def _is_marked(text: str, problem: Problem) -> bool:
