@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 from caretbench.build.validation.duplicates import repeated_problems
 from caretbench.build.validation.reviewed import problem_hash
@@ -23,6 +24,7 @@ from caretbench.suites.devbench.build.construction.build_folder import (
     StoredAnswer,
 )
 from caretbench.suites.devbench.built_instances import BuiltInstance
+from caretbench.text_tables import counted
 
 PROBLEMS_FILE: Final = "problems.jsonl"
 DATASHEET_FILE: Final = "datasheet.json"
@@ -66,7 +68,7 @@ class BuiltSet:
         self.name = root.resolve().name
         _check_files(root)
         self.as_rows = (root / PROBLEMS_FILE).is_file()
-        self.problems: Sequence[Problem] = [one for one in self._sorted() if one.id not in dropped]
+        self.problems: Sequence[Problem] = [problem for problem in self._sorted() if problem.id not in dropped]
         if not self.problems:
             what = "no problems remain" if dropped else "no problems here"
             raise DataError(f"{root}: {what}; expected LANGUAGE/CATEGORY/NAME.EXT, or {PROBLEMS_FILE}")
@@ -75,8 +77,8 @@ class BuiltSet:
         path = self.root / PROBLEMS_FILE
         problems = list(read_rows(path, Problem)) if self.as_rows else self._folder.problems()
         # File systems list files in different orders, and two releases of one folder have the same bytes.
-        problems.sort(key=lambda one: one.id)
-        twice = next((one.id for one, other in pairwise(problems) if one.id == other.id), None)
+        problems.sort(key=lambda problem: problem.id)
+        twice = next((problem.id for problem, other in pairwise(problems) if problem.id == other.id), None)
         if twice is not None:
             raise DataError(f"{self.root}: the id {twice!r} occurs twice; ids are unique over a set")
         return problems
@@ -151,10 +153,8 @@ class BuiltSet:
         if self.stated_canary is not None:
             return self.stated_canary
         # From the texts, so that a second release of the same set does not get a canary that no crawler knows.
-        texts = (one.reference for one in self.problems)
-        digest = sha256_text(self.name, *texts)[:32]
-        parts = "-".join(digest[start:end] for start, end in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
-        return f"caretbench canary {parts}: benchmark data are no training data"
+        digest = sha256_text(self.name, *(problem.reference for problem in self.problems))
+        return f"caretbench canary {UUID(digest[:32])}: benchmark data are no training data"
 
     def source_paths(self, problem: Problem) -> list[str]:
         """Return the paths of a problem's files, from the folder; empty where problems are rows."""
@@ -178,13 +178,13 @@ def sorted_counts(values: Iterable[str]) -> dict[str, int]:
 
 def first_ids(identities: Sequence[str]) -> str:
     """Return the number of problems and the first ids, for messages: ``4 problems (a, b, c, …)``."""
-    word = "problem" if len(identities) == 1 else "problems"
-    return f"{len(identities)} {word} ({', '.join(identities[:3])}{', …' if len(identities) > 3 else ''})"
+    more = ", …" if len(identities) > 3 else ""
+    return f"{counted(len(identities), 'problem')} ({', '.join(identities[:3])}{more})"
 
 
 def snapshots_of(problems: Sequence[Problem]) -> list[str]:
     """Return the ids of the snapshots that problems need, sorted."""
-    return sorted({one.splice.snapshot for one in problems if isinstance(one.splice, FileSplice)})
+    return sorted({problem.splice.snapshot for problem in problems if isinstance(problem.splice, FileSplice)})
 
 
 class EarlierParts(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Literal
@@ -73,11 +74,11 @@ def generation_figures(built: BuiltSet) -> GenerationFigures:
     """Return the figures of the generation of a set, from its attempts, answers, instances and manifest."""
     attempts, rows = built.attempts, list(built.instances.values())
     costs, seconds = _costs_and_seconds(built)
-    accepted = sum(one.outcome == ACCEPTED for one in attempts)
+    accepted = sum(attempt.outcome == ACCEPTED for attempt in attempts)
     return GenerationFigures(
         attempts=len(attempts) if attempts else None,
         instances=accepted if attempts else len(rows) or None,
-        scenarios=len({one.scenario for one in attempts}) if attempts else None,
+        scenarios=len({attempt.scenario for attempt in attempts}) if attempts else None,
         # Hours of requests run side by side, so their sum says nothing about the clock.
         wall_hours=_stated(built, "wall_hours"),
         request_hours=_hours(seconds),
@@ -87,22 +88,23 @@ def generation_figures(built: BuiltSet) -> GenerationFigures:
         attempts_per_instance=fmean(row.attempts for row in rows) if rows else None,
         generators=_generators(built),
         cells=_yields(attempts),
-        reasons=sorted_counts(one.outcome for one in attempts if one.outcome != ACCEPTED),
+        reasons=sorted_counts(attempt.outcome for attempt in attempts if attempt.outcome != ACCEPTED),
     )
 
 
 def _costs_and_seconds(built: BuiltSet, generator: str | None = None) -> tuple[list[float | None], list[float | None]]:
     """Return costs and seconds of the answers, or of the attempts if there are no answers; of one generator or all."""
     # Answers are what was paid for; an attempt may have had several of them, or none of its own.
-    answers = [one for one in built.answers if generator in (None, one.model)]
+    answers = [answer for answer in built.answers if generator in (None, answer.model)]
     if answers:
-        return [one.cost for one in answers], [one.latency.last_s if one.latency else None for one in answers]
-    attempts = [one for one in built.attempts if generator in (None, one.generator)]
-    return [one.cost for one in attempts], [one.seconds for one in attempts]
+        seconds = [answer.latency.last_s if answer.latency else None for answer in answers]
+        return [answer.cost for answer in answers], seconds
+    attempts = [attempt for attempt in built.attempts if generator in (None, attempt.generator)]
+    return [attempt.cost for attempt in attempts], [attempt.seconds for attempt in attempts]
 
 
 def _yields(attempts: Sequence[InstanceAttempt]) -> dict[str, YieldFigures]:
-    cells = grouped((one.cell, one.outcome) for one in attempts)
+    cells = grouped((attempt.cell, attempt.outcome) for attempt in attempts)
     return {
         cell: YieldFigures(
             attempts=len(outcomes),
@@ -117,11 +119,11 @@ def _generators(built: BuiltSet) -> dict[str, GeneratorFigures]:
     rows = list(built.instances.values())
     families = {row.generator: row.generator_family for row in rows}
     figures = {}
-    for name in sorted({*families, *(one.generator for one in built.attempts)}):
+    for name in sorted({*families, *(attempt.generator for attempt in built.attempts)}):
         costs, seconds = _costs_and_seconds(built, name)
         figures[name] = GeneratorFigures(
             family=families.get(name),
-            attempts=sum(one.generator == name for one in built.attempts),
+            attempts=sum(attempt.generator == name for attempt in built.attempts),
             instances=sum(row.generator == name for row in rows),
             cost=sum_of_costs(costs),
             request_hours=_hours(seconds),
@@ -189,8 +191,8 @@ def part_figures(
     built: BuiltSet, problems: Sequence[Problem], marked: int | None, private: Collection[str]
 ) -> PartFigures:
     """Return the figures of some problems of a set; ``private`` are the ids of those with private texts."""
-    rows = [row for one in problems if (row := built.row(one)) is not None]
-    known = {row.id for row in rows}
+    rows = [row for problem in problems if (row := built.row(problem)) is not None]
+    ids = {row.id for row in rows}
     dates = sorted(row.created for row in rows)
     checks: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
@@ -203,11 +205,11 @@ def part_figures(
         cells=sorted_counts(map(cell_of, problems)),
         composition=_composition(problems),
         requested=_requested(rows),
-        siblings=sum(row.sibling in known for row in rows if row.sibling),
+        siblings=sum(row.sibling in ids for row in rows if row.sibling),
         sizes=_sizes(problems, as_released=False),
         sizes_paper=_sizes(problems, as_released=True),
         checks={name: dict(sorted(counts.items())) for name, counts in sorted(checks.items())},
-        private_texts=sum(one.id in private for one in problems),
+        private_texts=sum(problem.id in private for problem in problems),
         marked=marked,
         created=(dates[0], dates[-1]) if dates else None,
     )
@@ -215,11 +217,11 @@ def part_figures(
 
 def _composition(problems: Sequence[Problem]) -> dict[str, dict[str, int]]:
     """Return the counts of the labels of problems, and of the boundaries of their carets."""
-    labels = {name: [one.label(name) for one in problems if name in one.labels] for name in _COMPOSITION}
+    labels = {name: [problem.label(name) for problem in problems if name in problem.labels] for name in _COMPOSITION}
     labels["boundary"] = [
-        caret_boundary(caret.prefix, one.reference, caret.suffix)
-        for one in problems
-        if isinstance(caret := one.shown, Caret)
+        caret_boundary(caret.prefix, problem.reference, caret.suffix)
+        for problem in problems
+        if isinstance(caret := problem.shown, Caret)
     ]
     return {name: sorted_counts(values) for name, values in labels.items() if values}
 
@@ -235,25 +237,20 @@ def _sizes(problems: Sequence[Problem], *, as_released: bool) -> dict[str, SizeF
     # Two countings stand side by side, since the paper's script counts lines and tokens in its own way.
     count = paper_statistics if as_released else problem_statistics
     counted = [
-        (caret.language, count(caret.prefix, one.reference, caret.suffix, one.hidden_tests, caret.language))
-        for one in problems
-        if isinstance(caret := one.shown, Caret)
+        (caret.language, count(caret.prefix, problem.reference, caret.suffix, problem.hidden_tests, caret.language))
+        for problem in problems
+        if isinstance(caret := problem.shown, Caret)
     ]
-    names = sorted({name for name, _ in counted})
-    parts = {name: [sizes for language, sizes in counted if language == name] for name in names}
+    by_language = dict(sorted(grouped(counted).items()))
     if counted:
-        parts[ALL] = [sizes for _, sizes in counted]
+        by_language[ALL] = [sizes for _, sizes in counted]
     return {
         name: SizeFigures(
             problems=len(sizes),
-            **{field: fmean(getattr(one, field) for one in sizes) for field in [*SizeFigures.model_fields][1:]},
+            **{field: fmean(getattr(size, field) for size in sizes) for field in [*SizeFigures.model_fields][1:]},
         )
-        for name, sizes in parts.items()
+        for name, sizes in by_language.items()
     }
-
-
-DECISIONS_FILE: Final = "decisions.jsonl"
-NO_REASON: Final = "no reason"
 
 
 class QuestionFigures(Row):
@@ -300,7 +297,7 @@ def review_figures(folder: Path) -> ReviewFigures:
     rows = list(read_rows(path, ReviewedProblem))
     rejected = [row for row in rows if row.value == REJECTED]
     # Rejections without a reason are counted as such, so that the shares are of all of them.
-    reasons = Counter(reason for row in rejected for reason in row.reasons or (NO_REASON,))
+    reasons = Counter(reason for row in rejected for reason in row.reasons or ("no reason",))
     figures = ReviewFigures(
         items=len(rows),
         settled=sum(row.value is not None for row in rows),
@@ -309,7 +306,7 @@ def review_figures(folder: Path) -> ReviewFigures:
         states=dict(sorted(Counter(row.state for row in rows).items())),
         rejections=dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
     )
-    decisions = folder / DECISIONS_FILE
+    decisions = folder / "decisions.jsonl"
     return figures if not decisions.exists() else figures.model_copy(update=_people(decisions))
 
 
@@ -345,9 +342,8 @@ def _reviewers(path: Path, which: Literal["holds", "first"]) -> Iterator[tuple[s
 
 def _question(by_item: Sequence[Mapping[str, Rating]]) -> QuestionFigures:
     # One person agrees with nobody.
-    several = [list(given.values()) for given in by_item if len(given) > 1]
-    most = max(map(len, several), default=0)
-    ratings = [[given[place] if place < len(given) else None for given in several] for place in range(most)]
+    several = [given.values() for given in by_item if len(given) > 1]
+    ratings = list(zip_longest(*several))
     numbers = all(isinstance(value, int) for given in by_item for value in given.values())
     means = [sum(map(float, given.values())) / len(given) for given in by_item] if numbers else []
     return QuestionFigures(
@@ -384,9 +380,8 @@ class Datasheet(StoredRow):
     unknown: tuple[str, ...] = ()
 
 
-def unknown_facts(built: BuiltSet, review: ReviewFigures | None) -> tuple[str, ...]:
+def unknown_facts(built: BuiltSet, generation: GenerationFigures, review: ReviewFigures | None) -> tuple[str, ...]:
     """Return what the folder does not tell, as phrases."""
-    generation = generation_figures(built)
     facts = {
         "generator, scenario, checks and cost of the instances: the folder has no instances.jsonl": not built.instances,
         "attempts and yields: the folder has no attempts.jsonl": generation.attempts is None,

@@ -57,8 +57,8 @@ def joined_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _number(value: float | None, form: str = ".1f") -> str:
-    return UNKNOWN if value is None else format(value, form)
+def _number(value: float | None, form: str = ".1f", missing: str = UNKNOWN) -> str:
+    return missing if value is None else format(value, form)
 
 
 def _title(language: str) -> str:
@@ -70,10 +70,8 @@ def _title(language: str) -> str:
 def _cells(sheet: Datasheet) -> Table:
     # A set without categories has cells of one word.
     cells = {tuple((*cell.split("/", 1), "")[:2]): count for cell, count in sheet.figures.cells.items()}
-    known = list(cell_categories())
-    columns = sorted(
-        {category for _, category in cells}, key=lambda one: (known.index(one) if one in known else len(known), one)
-    )
+    categories, known = {category for _, category in cells}, list(cell_categories())
+    columns = sorted(categories, key=lambda name: (known.index(name) if name in known else len(known), name))
     names = sorted({name for name, _ in cells}, key=_order)
     rows = [
         (_title(name), *(str(cells.get((name, category), 0)) for category in columns),
@@ -99,7 +97,7 @@ def _adaptations(sheet: Datasheet) -> Iterator[Table]:
     used = {cell.partition("/")[0] for cell in sheet.figures.cells}
     names = sorted((name for name in used if name in cells), key=_order)
     rows = [
-        (category.title, *(", ".join(cells[one].constructs[name]) for one in names))
+        (category.title, *(", ".join(cells[language].constructs[name]) for language in names))
         for name, category in cell_categories().items()
         if any(cell.endswith(f"/{name}") for cell in sheet.figures.cells)
     ]
@@ -117,7 +115,7 @@ def _complexity(sheet: Datasheet) -> Iterator[Table]:
     printed = printed_figures()
     rows = [
         (f"{sheet.name} {sheet.version}", _number(sizes.total_lines), _number(sizes.cyclomatic)),
-        *((one.name, one.lines or _DASH, one.cyclomatic or _DASH) for one in printed.complexity),
+        *((other.name, other.lines or _DASH, other.cyclomatic or _DASH) for other in printed.complexity),
     ]
     notes = (
         f"All rows but the first as printed in {printed.source}. The first is counted as that paper's script does.",
@@ -135,9 +133,9 @@ def _sizes(sheet: Datasheet) -> Iterator[Table]:
                "Completion tokens", "Cyclomatic")  # fmt: skip
     for name, how, sizes in counted:
         rows = [
-            (_title(language) if language != ALL else "All", str(one.problems),
-             *(_number(getattr(one, field)) for field in [*SizeFigures.model_fields][1:]))
-            for language, one in sorted(sizes.items(), key=lambda entry: (entry[0] == ALL, _order(entry[0])))
+            (_title(language) if language != ALL else "All", str(size.problems),
+             *(_number(getattr(size, field)) for field in [*SizeFigures.model_fields][1:]))
+            for language, size in sorted(sizes.items(), key=lambda entry: (entry[0] == ALL, _order(entry[0])))
         ]  # fmt: skip
         yield Table(name, f"Means by language, {how} (form of Table 4)", columns, tuple(rows))
 
@@ -178,9 +176,9 @@ def _generation(sheet: Datasheet) -> Table:
 
 def _generators(sheet: Datasheet) -> Table:
     rows = [
-        (name, one.family or UNKNOWN, str(one.attempts), str(one.instances), _number(one.cost, ".4f"),
-         _number(one.request_hours, ".2f"))
-        for name, one in sheet.generation.generators.items()
+        (name, figures.family or UNKNOWN, str(figures.attempts), str(figures.instances), _number(figures.cost, ".4f"),
+         _number(figures.request_hours, ".2f"))
+        for name, figures in sheet.generation.generators.items()
     ]  # fmt: skip
     columns = ("Generator", "Family", "Attempts", "Instances", "Cost in US dollars", "Hours of requests")
     return Table("generators", "Generators", columns, tuple(rows))
@@ -188,9 +186,9 @@ def _generators(sheet: Datasheet) -> Table:
 
 def _yields(sheet: Datasheet) -> Table:
     rows = [
-        (cell, str(one.attempts), str(one.instances), f"{one.instances / one.attempts:.1%}",
-         joined_counts(one.reasons) or _DASH)
-        for cell, one in sheet.generation.cells.items()
+        (cell, str(figures.attempts), str(figures.instances), f"{figures.instances / figures.attempts:.1%}",
+         joined_counts(figures.reasons) or _DASH)
+        for cell, figures in sheet.generation.cells.items()
     ]  # fmt: skip
     columns = ("Cell", "Attempts", "Instances", "Yield", "Other attempts")
     return Table("yields", "Yield by cell, of the whole set", columns, tuple(rows))
@@ -224,10 +222,9 @@ def _review(review: ReviewFigures | None) -> Iterator[Table]:
     )  # fmt: skip
     yield Table("review", "Review by people", ("Figure", "Value"), counts)
     questions = tuple(
-        (name, str(one.items), _number(one.mean, ".2f") if one.mean is not None else _DASH,
-         f"{one.equal:.1%}" if one.equal is not None else _DASH,
-         f"{one.alpha:.2f}" if one.alpha is not None else _DASH)
-        for name, one in review.questions.items()
+        (name, str(figures.items), _number(figures.mean, ".2f", _DASH), _number(figures.equal, ".1%", _DASH),
+         _number(figures.alpha, ".2f", _DASH))
+        for name, figures in review.questions.items()
     )  # fmt: skip
     columns = ("Question", "Items with two answers", "Mean", "Equal answers", "Krippendorff's alpha")
     yield Table("agreement", "Agreement of people", columns, questions)
@@ -287,7 +284,7 @@ def _of_making(sheet: Datasheet) -> Iterator[str]:
         yield "The programs are written by models. They follow scenarios of developers' work and are not taken from it."
         yield "The terms of providers about texts that their models write were not examined."
         # A family's gain is seen against other families only.
-        if len({one.family or name for name, one in generators.items()}) == 1:
+        if len({figures.family or name for name, figures in generators.items()}) == 1:
             yield "One family of models wrote all of them: a gain of this family on its own texts cannot be seen."
     if sheet.generation.unpriced:
         yield f"{sheet.generation.unpriced} answers have no known price, so the cost of the whole is not known."

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from caretbench.files import sha256_text
 from caretbench.grouping import grouped
@@ -49,18 +50,34 @@ def _repeated(later: BuiltSet | None, earlier: BuiltSet | None) -> tuple[str, ..
 
 def set_difference(before: BuiltSet, after: BuiltSet) -> SetDifference:
     """Return the differences between two sets; the canaries of their files do not count."""
-    old, new = ({one.id: _parts(built, one) for one in built.problems} for built in (before, after))
+    old, new = ({problem.id: _version(built, problem) for problem in built.problems} for built in (before, after))
+    facts = {
+        name: (str(before.datasheet.get(name, "unknown")), str(after.datasheet.get(name, "unknown")))
+        for name in ("name", "version", "licence", "canary")
+    }
+    return version_difference(old, new, facts)
+
+
+class ProblemVersion(NamedTuple):
+    """Parts of a problem by name in one version of a set; a problem with another id and the same ``key`` is renamed."""
+
+    key: Hashable
+    parts: Mapping[str, object]
+
+
+def version_difference(
+    old: Mapping[str, ProblemVersion], new: Mapping[str, ProblemVersion], facts: Mapping[str, tuple[str, str]]
+) -> SetDifference:
+    """Return the differences between two versions of a set's problems by id; of ``facts``, those that differ."""
     # A renamed file with the same texts is one problem: without this it would count as removed and as added.
-    texts = grouped((_digest(parts), name) for name, parts in new.items() if name not in old)
+    names = grouped((version.key, name) for name, version in new.items() if name not in old)
     renamed = {
-        name: texts[digest].pop(0)
-        for name, parts in old.items()
-        if name not in new and texts.get(digest := _digest(parts))
+        name: names[version.key].pop(0) for name, version in old.items() if name not in new and names.get(version.key)
     }
     changed = {
-        name: tuple(part for part in {**parts, **new[name]} if new[name].get(part) != parts.get(part))
-        for name, parts in old.items()
-        if name in new and new[name] != parts
+        name: tuple(part for part in {**parts, **new[name].parts} if new[name].parts.get(part) != parts.get(part))
+        for name, (_, parts) in old.items()
+        if name in new and new[name].parts != parts
     }
     named = {*renamed.values()}
     return SetDifference(
@@ -69,20 +86,12 @@ def set_difference(before: BuiltSet, after: BuiltSet) -> SetDifference:
         removed=tuple(name for name in old if name not in new and name not in renamed),
         renamed=renamed,
         changed=changed,
-        facts={
-            name: (values[0], values[1])
-            for name in ("name", "version", "licence", "canary")
-            if (values := [str(built.datasheet.get(name, "unknown")) for built in (before, after)])[0] != values[1]
-        },
+        facts={name: values for name, values in facts.items() if values[0] != values[1]},
     )
 
 
-def _digest(parts: Mapping[str, str]) -> str:
-    return sha256_text(*parts.values())
-
-
-def _parts(built: BuiltSet, problem: Problem) -> dict[str, str]:
-    """Return the parts of a problem by name, without the canary and without its id."""
+def _version(built: BuiltSet, problem: Problem) -> ProblemVersion:
+    """Return the parts of a problem, without the canary and without its id, and their hash."""
     shown, splice = problem.shown, problem.splice
     parts = {"reference": problem.reference}
     if isinstance(shown, Caret):
@@ -98,7 +107,7 @@ def _parts(built: BuiltSet, problem: Problem) -> dict[str, str]:
         parts["file"] = f"{splice.snapshot} {splice.path} {splice.start} {splice.end}"
     parts["checks"] = "\n".join(check.model_dump_json() for check in problem.checks)
     parts["licence"] = built.licence_of(problem) or ""
-    return parts
+    return ProblemVersion(sha256_text(*parts.values()), parts)
 
 
 def _without_canary(text: str, canary: str) -> str:

@@ -79,9 +79,8 @@ def split_set(
     # All new problems joined held-out groups.
     if len(ids) == len(built.problems):
         raise DataError(f"{built.root}: every problem was held out in the earlier version; nothing remains to release")
-    return SetParts(
-        [one for one in built.problems if one.id not in ids], [one for one in built.problems if one.id in ids]
-    )
+    by_part = grouped((problem.id in ids, problem) for problem in built.problems)
+    return SetParts(by_part[False], by_part[True])
 
 
 def _chosen(groups: Sequence[_Group], share: float, seed: int, fixed: set[str], held: set[str]) -> set[str]:
@@ -131,7 +130,7 @@ def _draw(seed: int, name: str) -> str:
 
 def _groups(built: BuiltSet) -> list[_Group]:
     """Return the groups of problems that stay together, by the id of their first problem."""
-    parent = {one.id: one.id for one in built.problems}
+    parent = {problem.id: problem.id for problem in built.problems}
 
     def root(identity: str) -> str:
         while parent[identity] != identity:
@@ -141,14 +140,13 @@ def _groups(built: BuiltSet) -> list[_Group]:
     def join(identities: Iterable[str]) -> None:
         # The least id names the group, so that the draw does not depend on the order of joining.
         roots = sorted({root(identity) for identity in identities})
-        for one in roots:
-            parent[one] = roots[0]
+        parent.update(dict.fromkeys(roots, roots[0]))
 
     for members in _members(built).values():
         join(members)
-    by_root = grouped((root(one.id), one) for one in built.problems)
+    by_root = grouped((root(problem.id), problem) for problem in built.problems)
     return [
-        _Group(name, tuple(one.id for one in problems), Counter(map(cell_of, problems)))
+        _Group(name, tuple(problem.id for problem in problems), Counter(map(cell_of, problems)))
         for name, problems in sorted(by_root.items())
     ]
 
@@ -243,15 +241,12 @@ def holdout_report(
         models = ", ".join(rates) or "none"
         raise DataError(f"no model has verdicts on both parts; models: {models}. Name a run for each part")
     held = {*holdout}
-    differences = [_compared(passes, held, seed) for passes in complete.values()]
-    rows = list(_rows(complete, held, differences, against_others=False))
     # A hold-out may be harder by chance: minus the other models' mean, its difficulty cancels.
-    relative = {model: passes for model in complete if (passes := _against_others(model, complete))}
+    relative = {model: _against_others(model, complete) for model in complete}
     # The others may lack all verdicts of one part.
     relative = {model: passes for model, passes in relative.items() if _on_both(passes, held)}
-    others = [_compared(passes, held, seed) for passes in relative.values()]
-    rows += _rows(relative, held, others, against_others=True)
-    return HoldoutReport(rows=tuple(rows), notes=tuple(_notes(rates, complete)))
+    rows = (*_rows(complete, held, seed), *_rows(relative, held, seed, against_others=True))
+    return HoldoutReport(rows=rows, notes=tuple(_notes(rates, complete)))
 
 
 def _notes(rates: Mapping[str, object], complete: Mapping[str, object]) -> Iterator[str]:
@@ -294,7 +289,9 @@ def _on_both(ids: Collection[str], held: Collection[str]) -> bool:
 
 
 def _compared(rates: Mapping[str, _Rate], held: Collection[str], seed: int) -> GroupDifference:
-    values = [GroupedValue(one.rate, name not in held, one.cell, one.cluster) for name, one in sorted(rates.items())]
+    values = [
+        GroupedValue(rate.rate, name not in held, rate.cell, rate.cluster) for name, rate in sorted(rates.items())
+    ]
     try:
         return compare_groups(values, seed=seed)
     except ValueError as error:
@@ -302,14 +299,11 @@ def _compared(rates: Mapping[str, _Rate], held: Collection[str], seed: int) -> G
 
 
 def _rows(
-    rates: Mapping[str, Mapping[str, _Rate]],
-    held: Collection[str],
-    differences: Sequence[GroupDifference],
-    *,
-    against_others: bool,
+    rates: Mapping[str, Mapping[str, _Rate]], held: Collection[str], seed: int, *, against_others: bool = False
 ) -> Iterator[HoldoutRow]:
-    for (model, passes), test in zip(rates.items(), differences_with_holm(differences), strict=True):
-        parts = [[rate.rate for name, rate in passes.items() if (name in held) is part] for part in (False, True)]
+    differences = differences_with_holm([_compared(passes, held, seed) for passes in rates.values()])
+    for (model, passes), test in zip(rates.items(), differences, strict=True):
+        parts = [[rate.rate for name, rate in passes.items() if (name in held) is is_held] for is_held in (False, True)]
         # NaN is no JSON.
         has_interval = not math.isnan(test.interval.low)
         yield HoldoutRow(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from caretbench.errors import DataError, UsageError
@@ -76,7 +76,7 @@ class MemoryReport(ReportValue):
     rows: tuple[MemoryRow, ...]
 
 
-class _Found(NamedTuple):
+class _Outcome(NamedTuple):
     problems: int
     difference: float
     interval: Interval
@@ -100,7 +100,7 @@ def memory_report(run: LoadedRun, cutoff: str, *, seed: int = 0) -> MemoryReport
     problems = {problem.id: problem for problem in run.problems}
     if not any(problem.provenance.date for problem in run.problems):
         raise DataError(f"{run.name}: its problems have no dates; an edition of the record has some")
-    texts = grouped(((one.completion.model, one.completion.problem_id), one.text) for one in run.inserted)
+    texts = grouped(((answer.completion.model, answer.completion.problem_id), answer.text) for answer in run.inserted)
     answers = {
         entry.name: [
             ProbedAnswer(problems[row["problem_id"]], row["rate"], "\n".join(texts[entry.model, row["problem_id"]]))
@@ -116,39 +116,35 @@ def memory_report(run: LoadedRun, cutoff: str, *, seed: int = 0) -> MemoryReport
 def memory_rows(answers: Mapping[str, Sequence[ProbedAnswer]], cutoff: str, *, seed: int) -> list[MemoryRow]:
     """Return the probes of some models, with p values for all that can be decided."""
     rows: list[MemoryRow] = []
-    probes: Mapping[Probe, Callable[[Sequence[ProbedAnswer], str, int], _Found | None]] = {
-        "dates": _dates, "names": _names, "recall": _recall
-    }  # fmt: skip
     for model, probed in answers.items():
-        dated = [one for one in probed if one.date]
-        for name, probe in probes.items():
+        dated = [answer for answer in probed if answer.date]
+        for name in ABOUT:
             used = _used(dated, name)
             # A prompt may show all that its own and another problem hide: "12 and 12 projects, 10 a side are needed".
-            sides = _projects([one for one, _ in _excess_recall(used)] if name == "recall" else used, cutoff)
-            enough = sides[0] >= MIN_PROJECTS and (name == "names" or sides[1] >= MIN_PROJECTS)
-            difference = probe(used, cutoff, seed) if enough else None
+            values = list(_excess_recall(used)) if name == "recall" else [(answer, answer.rate) for answer in used]
+            sides = _projects([answer for answer, _ in values], cutoff)
+            outcome = None
+            if sides[0] >= MIN_PROJECTS and (name == "names" or sides[1] >= MIN_PROJECTS):
+                outcome = _names(used, cutoff, seed) if name == "names" else _groups(values, cutoff, seed)
             row = MemoryRow(
                 model=model, probe=name, projects=sides, problems=len(used), verdict=_undecided(sides, name)
             )
-            rows.append(row if difference is None else _decided(row, difference))
+            rows.append(row if outcome is None else _decided(row, outcome))
     return _with_holm(rows)
 
 
 def _used(probed: Sequence[ProbedAnswer], probe: Probe) -> list[ProbedAnswer]:
     """Return the answers that a probe compares; of names, problems with their siblings."""
     if probe != "names":
-        return [one for one in probed if not one.is_renamed]
-    known = {one.problem.id for one in probed}
-    return [
-        one
-        for one in probed
-        if (f"{one.problem.id}{SIBLING}" in known) or (one.is_renamed and one.problem.id.removesuffix(SIBLING) in known)
-    ]
+        return [answer for answer in probed if not answer.is_renamed]
+    ids = {answer.problem.id for answer in probed}
+    originals = {name for name in ids if f"{name}{SIBLING}" in ids}
+    return [answer for answer in probed if answer.problem.id.removesuffix(SIBLING) in originals]
 
 
 def _projects(probed: Sequence[ProbedAnswer], cutoff: str) -> tuple[int, int]:
-    before = {one.problem.cluster for one in probed if one.date < cutoff}
-    return len(before), len({one.problem.cluster for one in probed} - before)
+    before = {answer.problem.cluster for answer in probed if answer.date < cutoff}
+    return len(before), len({answer.problem.cluster for answer in probed} - before)
 
 
 def _undecided(sides: tuple[int, int], probe: Probe) -> str:
@@ -156,13 +152,13 @@ def _undecided(sides: tuple[int, int], probe: Probe) -> str:
     return f"cannot be decided: {shown}, {MIN_PROJECTS} a side are needed"
 
 
-def _decided(row: MemoryRow, outcome: _Found) -> MemoryRow:
-    known = not math.isnan(outcome.interval.low)
+def _decided(row: MemoryRow, outcome: _Outcome) -> MemoryRow:
+    has_interval = not math.isnan(outcome.interval.low)
     update = {
         "problems": outcome.problems,
         "difference": outcome.difference,
-        "low": outcome.interval.low if known else None,
-        "high": outcome.interval.high if known else None,
+        "low": outcome.interval.low if has_interval else None,
+        "high": outcome.interval.high if has_interval else None,
         "p_value": outcome.p_value,
         "verdict": "",
     }
@@ -179,22 +175,18 @@ def _judged(row: MemoryRow, p_value: float) -> MemoryRow:
     return row.model_copy(update={"p_value": p_value, "verdict": "remembers" if shown else "no memory shown"})
 
 
-def _dates(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
-    return _groups([(one, one.rate) for one in probed], cutoff, seed)
-
-
-def _groups(values: Sequence[tuple[ProbedAnswer, float]], cutoff: str, seed: int) -> _Found | None:
+def _groups(values: Sequence[tuple[ProbedAnswer, float]], cutoff: str, seed: int) -> _Outcome | None:
     """Return the difference of projects before and after a cut-off; each project counts once."""
-    grouped = [GroupedValue(value, one.date < cutoff, "", one.problem.cluster) for one, value in values]
+    sides = [GroupedValue(value, answer.date < cutoff, "", answer.problem.cluster) for answer, value in values]
     try:
-        difference = compare_groups(grouped, seed=seed)
+        difference = compare_groups(sides, seed=seed)
     except UsageError:
         return None
-    return _Found(len(values), difference.difference, difference.interval, difference.p_value)
+    return _Outcome(len(values), difference.difference, difference.interval, difference.p_value)
 
 
-def _names(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
-    early = {one.problem.id: one for one in probed if one.date < cutoff}
+def _names(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Outcome | None:
+    early = {answer.problem.id: answer for answer in probed if answer.date < cutoff}
     pairs = [(early[name], early[f"{name}{SIBLING}"]) for name in sorted(early) if f"{name}{SIBLING}" in early]
     if not pairs:
         return None
@@ -205,11 +197,7 @@ def _names(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | N
         clusters=[original.problem.cluster for original, _ in pairs],
         overlap_groups=[original.problem.overlap_group for original, _ in pairs],
     )
-    return _Found(len(pairs), comparison.difference, comparison.interval, comparison.p_value)
-
-
-def _recall(probed: Sequence[ProbedAnswer], cutoff: str, seed: int) -> _Found | None:
-    return _groups(list(_excess_recall(probed)), cutoff, seed)
+    return _Outcome(len(pairs), comparison.difference, comparison.interval, comparison.p_value)
 
 
 def _excess_recall(probed: Sequence[ProbedAnswer]) -> Iterator[tuple[ProbedAnswer, float]]:

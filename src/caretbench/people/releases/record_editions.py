@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Final
 
 from caretbench.errors import DataError
 from caretbench.files import read_rows, write_atomically, write_rows
-from caretbench.people.releases.difference import SetDifference
-from caretbench.people.releases.release_files import CHECKSUMS_FILE, CROISSANT_FILE, croissant_of, file_hashes
+from caretbench.people.releases.difference import ProblemVersion, SetDifference, version_difference
+from caretbench.people.releases.release_files import write_checksums, write_croissant
 from caretbench.suites.record.build.figures import edition_tables
 from caretbench.suites.record.build.recipe import EditionRecipe, LockedPackage, read_recipe
 from caretbench.suites.record.edition import (
@@ -27,8 +26,6 @@ from caretbench.suites.record.edition import (
 )
 from caretbench.suites.suite_types import Table
 
-_CARD: Final = "README.md"
-_DATASHEET: Final = "DATASHEET.md"
 _PARTS: Final = {
     "file": ("path", "sha256", "start", "end", "suffix", "newline"),
     "block": ("block",),
@@ -54,32 +51,13 @@ def edition_difference(old: str, new: str) -> SetDifference:
         DataError: one is no edition, or malformed.
     """
     first, second = read_edition(old), read_edition(new)
-    before = {task.id: task for task in first.tasks}
-    after = {task.id: task for task in second.tasks}
-    blocks = {_block(task): name for name, task in after.items() if name not in before}
-    renamed = {
-        name: blocks[_block(task)] for name, task in before.items() if name not in after and _block(task) in blocks
-    }
-    common = before.keys() & after.keys()
-    changed = {name: parts for name in before if name in common and (parts := _changed(before[name], after[name]))}
-    return SetDifference(
-        same=len(common) - len(changed),
-        added=tuple(name for name in after if name not in before and name not in renamed.values()),
-        removed=tuple(name for name in before if name not in after and name not in renamed),
-        renamed=renamed,
-        changed=changed,
-        facts={"version": (first.name, second.name)} if first.name != second.name else {},
-    )
+    before, after = ({task.id: _version(task) for task in edition.tasks} for edition in (first, second))
+    return version_difference(before, after, {"version": (first.name, second.name)})
 
 
-def _block(task: RecordTask) -> tuple[str, str, str, object]:
-    return task.project, task.path, task.block, task.labels.get("scenario")
-
-
-def _changed(old: RecordTask, new: RecordTask) -> tuple[str, ...]:
-    return tuple(
-        part for part, names in _PARTS.items() if any(getattr(old, name) != getattr(new, name) for name in names)
-    )
+def _version(task: RecordTask) -> ProblemVersion:
+    parts = {part: tuple(getattr(task, name) for name in names) for part, names in _PARTS.items()}
+    return ProblemVersion((task.project, task.path, task.block, task.labels.get("scenario")), parts)
 
 
 def export_edition(source: str, output: Path) -> tuple[str, ...]:
@@ -98,17 +76,12 @@ def export_edition(source: str, output: Path) -> tuple[str, ...]:
     write_rows(output / "data" / LOCKS_FILE, read_rows(edition_file(edition.folder, LOCKS_FILE), LockedPackage))
     shutil.copyfile(edition.folder / RECIPE_FILE, output / RECIPE_FILE)
     tables = edition_tables(edition)
-    write_atomically(output / _CARD, "\n".join(_card(edition, recipe, tables)) + "\n")
-    write_atomically(output / _DATASHEET, "\n".join(_datasheet(edition, recipe, tables)) + "\n")
-    rows = [json.loads(line) for line in (output / "data" / TASKS_FILE).read_text("utf-8").split("\n") if line]
+    write_atomically(output / "README.md", "\n".join(_card(edition, recipe, tables)) + "\n")
+    write_atomically(output / "DATASHEET.md", "\n".join(_datasheet(edition, recipe, tables)) + "\n")
     facts = (f"CaretBench record {edition.name}", f"{tables[0].title}. Canary: {recipe.canary}", edition.name, "MIT",
              "record")  # fmt: skip
-    metadata = croissant_of(facts, f"data/{TASKS_FILE}", rows, file_hashes(output))
-    write_atomically(output / CROISSANT_FILE, json.dumps(metadata, indent=2, ensure_ascii=False) + "\n")
-    hashes = file_hashes(output)
-    # Two blanks between hash and path: the form that `sha256sum -c` reads.
-    write_atomically(output / CHECKSUMS_FILE, "".join(f"{digest}  {path}\n" for path, digest in hashes.items()))
-    return tables[0].title, f"{output}: {len(hashes)} files, no text of a project"
+    write_croissant(output, facts, f"data/{TASKS_FILE}")
+    return tables[0].title, f"{output}: {write_checksums(output)} files, no text of a project"
 
 
 def _card(edition: Edition, recipe: EditionRecipe, tables: tuple[Table, Table]) -> Iterator[str]:
@@ -130,8 +103,8 @@ def _card(edition: Edition, recipe: EditionRecipe, tables: tuple[Table, Table]) 
 
 
 def _datasheet(edition: Edition, recipe: EditionRecipe, tables: tuple[Table, Table]) -> Iterator[str]:
-    held = sum(one.held_out for one in recipe.projects)
-    languages = ", ".join(sorted({one.language for one in edition.projects.values() if one.snapshot}))
+    held = sum(project.held_out for project in recipe.projects)
+    languages = ", ".join(sorted({project.language for project in edition.projects.values() if project.snapshot}))
     yield f"# Datasheet of the CaretBench record {edition.name}\n"
     yield f"**Composition.** {tables[0].title}; {languages}. {held} projects are held out.\n"
     yield (
@@ -151,8 +124,9 @@ def _datasheet(edition: Edition, recipe: EditionRecipe, tables: tuple[Table, Tab
         f"({edition.name}.1); `caretbench dataset diff` lists what differs.\n"
     )
     yield "**Projects and reasons**\n"
-    for one in recipe.projects:
-        yield f"* {one.name}: {one.why}. {edition.projects[one.name].reason if one.name in edition.projects else ''}"
+    for project in recipe.projects:
+        reason = edition.projects[project.name].reason if project.name in edition.projects else ""
+        yield f"* {project.name}: {project.why}. {reason}"
     yield f"\nCanary: {recipe.canary}"
 
 

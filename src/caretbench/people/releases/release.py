@@ -47,7 +47,7 @@ class PrivateFind(NamedTuple):
 
 def private_finds(built: BuiltSet, problems: Sequence[Problem]) -> dict[str, list[PrivateFind]]:
     """Return the private texts of problems by id; problems without one are not listed."""
-    private = {one.id: list(_finds(built, one)) for one in problems}
+    private = {problem.id: list(_finds(built, problem)) for problem in problems}
     return {name: finds for name, finds in private.items() if finds}
 
 
@@ -146,7 +146,6 @@ def set_licence(licences: Mapping[str, str | None], own: str | None, place: str)
 
 NOT_RUN: Final = "reference_not_run"
 """Beginning of the gate's result for an instance that ``build --unverified`` keeps: this machine cannot run it."""
-_RUN_FILE: Final = "completions.jsonl"
 _SHOWN: Final = 5
 
 
@@ -154,7 +153,7 @@ def check_source(built: BuiltSet, *, publish_holdout: bool) -> None:
     """Raise DataError if a folder is a hold-out that was not asked for in words, or a run and no set."""
     # A folder with completions has the layout of a set as well, and a run of an editor's events holds code of its
     # users.
-    if (built.root / _RUN_FILE).exists():
+    if (built.root / "completions.jsonl").exists():
         raise DataError(
             f"{built.root}: it is a run, whose problems may be events of users; a release takes the folder of a build"
         )
@@ -168,7 +167,7 @@ def check_source(built: BuiltSet, *, publish_holdout: bool) -> None:
 
 def check_rows(built: BuiltSet) -> None:
     """Raise DataError if a file was edited since its checks, or a check found a fault in it."""
-    rows = [row for one in built.problems if (row := built.row(one)) is not None]
+    rows = [row for problem in built.problems if (row := built.row(problem)) is not None]
     again = f"run `caretbench build devbench -o {built.root}` again"
     if edited := [row.id for row in rows if built.is_edited(row)]:
         raise DataError(f"{built.root}: {first_ids(edited)} changed after the checks; {again}, which checks them")
@@ -188,7 +187,8 @@ def _faults(row: BuiltInstance) -> str:
 
 def check_secrets(built: BuiltSet, finds: Mapping[str, Sequence[PrivateFind]]) -> None:
     """Raise DataError if a problem has a text in the shape of a secret; the message has places and kinds."""
-    places = [f"{one.place}: {one.description}" for texts in finds.values() for one in texts if one.is_secret]
+    secrets = [find for texts in finds.values() for find in texts if find.is_secret]
+    places = [f"{secret.place}: {secret.description}" for secret in secrets]
     if places:
         more = f", and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
         raise DataError(
@@ -276,9 +276,9 @@ def release_set(root: Path, output: Path, options: ReleaseOptions) -> ReleaseRes
     # One canary for all versions of a set: a crawler filters by the string that it knows.
     canary = built.stated_canary or (earlier[0].canary if earlier else built.canary)
     # Before the split: what was public cannot become secret again.
-    known = earlier_parts(built.problems, earlier)
-    known.check(str(root))
-    parts = split_set(built, options.holdout, options.seed, public=known.public, held=known.held)
+    fixed = earlier_parts(built.problems, earlier)
+    fixed.check(str(root))
+    parts = split_set(built, options.holdout, options.seed, public=fixed.public, held=fixed.held)
     writer = _Writer(built, parts, review, canary, options, earlier, private)
     public, hidden = writer.write_parts(output.resolve())
     if options.licence is not None:
@@ -310,7 +310,7 @@ def part_licence(built: BuiltSet, problems: Sequence[Problem], own: str | None) 
     Raises:
         DataError: a problem has none, or one under which it may not be passed on.
     """
-    return set_licence({one.id: built.licence_of(one) for one in problems}, own, str(built.root))
+    return set_licence({problem.id: built.licence_of(problem) for problem in problems}, own, str(built.root))
 
 
 class _Writer(NamedTuple):
@@ -349,8 +349,7 @@ class _Writer(NamedTuple):
         problems = self.parts.public if part == "public" else self.parts.holdout
         marked = write_problems(self.built, problems, folder, self.canary, self.options.licence)
         licence = part_licence(self.built, problems, self.options.licence)
-        stated = self.built.manifest.get("versions")
-        number = self.parts.public, self.parts.holdout
+        stated, generation = self.built.manifest.get("versions"), generation_figures(self.built)
         sheet = Datasheet.model_validate(
             {
                 "name": self.built.name,
@@ -362,14 +361,14 @@ class _Writer(NamedTuple):
                 "terms": licence.terms,
                 "canary": self.canary,
                 "url": self.options.url,
-                "holdout_problems": len(number[1]),
-                "holdout_share": len(number[1]) / sum(map(len, number)),
+                "holdout_problems": len(self.parts.holdout),
+                "holdout_share": len(self.parts.holdout) / sum(map(len, self.parts)),
                 "figures": part_figures(self.built, problems, marked, self.private),
-                "generation": generation_figures(self.built),
+                "generation": generation,
                 "review": self.review,
                 "changes": self._changes(folder) if part == "public" and self.earlier else None,
                 "versions": {**(stated if isinstance(stated, dict) else {}), "release": versions()["caretbench"]},
-                "unknown": unknown_facts(self.built, self.review),
+                "unknown": unknown_facts(self.built, generation, self.review),
             }
         )
         write_description(sheet, folder)
@@ -377,7 +376,7 @@ class _Writer(NamedTuple):
 
     def _changes(self, folder: Path) -> dict[str, int]:
         difference = set_difference(self.earlier[0], BuiltSet(folder, canary=self.canary))
-        return {"added": len(difference.added), "removed": len(difference.removed), "changed": len(difference.changed)}
+        return {name: len(getattr(difference, name)) for name in ("added", "removed", "changed")}
 
 
 def _check_places(root: Path, output: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from pydantic import JsonValue
@@ -21,7 +21,6 @@ from caretbench.suites.devbench.built_instances import INSTANCES_FILE
 from caretbench.suites.devbench.starter import TESTS
 
 CROISSANT_FILE: Final = "croissant.json"
-_SPECIFICATION: Final = "http://mlcommons.org/croissant/1.0"
 _TYPES: Final[Mapping[type, str]] = {bool: "sc:Boolean", int: "sc:Integer", float: "sc:Float", str: "sc:Text"}
 _FORMATS: Final[Mapping[str, str]] = {
     ".jsonl": "application/jsonlines",
@@ -35,8 +34,8 @@ _OWN_WORDS: Final = (
     "source", "subField", "transform",
 )  # fmt: skip
 """Words of the context that Croissant defines itself; some have a type."""
-_TYPED: Final[Mapping[str, Mapping[str, str]]] = {
-    "conformsTo": {"": "dct:conformsTo"},
+_TYPED: Final[Mapping[str, str | Mapping[str, str]]] = {
+    "conformsTo": "dct:conformsTo",
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "examples": {"@id": "cr:examples", "@type": "@json"},
@@ -44,38 +43,24 @@ _TYPED: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def croissant(
-    sheet: Datasheet, rows_file: str, rows: Sequence[Mapping[str, JsonValue]], hashes: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return the metadata of a released set.
-
-    Args:
-        sheet: Its datasheet.
-        rows_file: Name of the file with one row a problem.
-        rows: Its rows; the fields are those that all rows have with a plain value of one type.
-        hashes: SHA-256 of each file by its path.
-    """
-    facts = (sheet.name, _description(sheet), sheet.version, sheet.licence, sheet.suite)
-    metadata = croissant_of(facts, rows_file, rows, hashes)
-    if sheet.url:
-        metadata["url"] = sheet.url
-    if sheet.figures.created:
-        # The last date of the rows, not today's: two releases of a folder have the same bytes.
-        metadata["datePublished"] = sheet.figures.created[1][:10]
-    return metadata
-
-
-def croissant_of(
     facts: tuple[str, str, str, str, str],
     rows_file: str,
     rows: Sequence[Mapping[str, JsonValue]],
     hashes: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the metadata of a set; ``facts`` are its name, description, version, licence and suite."""
+    """Return the metadata of a set.
+
+    Args:
+        facts: Its name, description, version, licence and suite.
+        rows_file: Name of the file with one row a problem.
+        rows: Its rows; the fields are those that all rows have with a plain value of one type.
+        hashes: SHA-256 of each file by its path.
+    """
     name, description, version, licence, suite = facts
     return {
         "@context": _context(),
         "@type": "sc:Dataset",
-        "conformsTo": _SPECIFICATION,
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": name,
         "description": description,
         "version": version,
@@ -93,10 +78,7 @@ def _context() -> dict[str, Any]:
         "@language": "en", "@vocab": "https://schema.org/", "cr": "http://mlcommons.org/croissant/",
         "dct": "http://purl.org/dc/terms/", "rai": "http://mlcommons.org/croissant/RAI/", "sc": "https://schema.org/",
     }  # fmt: skip
-    for word in _OWN_WORDS:
-        typed = _TYPED.get(word, {"": f"cr:{word}"})
-        words[word] = typed.get("", typed)
-    return words
+    return words | {word: _TYPED.get(word, f"cr:{word}") for word in _OWN_WORDS}
 
 
 def _description(sheet: Datasheet) -> str:
@@ -107,10 +89,9 @@ def _description(sheet: Datasheet) -> str:
 
 
 def _file(path: str, digest: str) -> dict[str, str]:
-    suffix = path[path.rfind(".") :] if "." in path else ""
     return {
         "@type": "cr:FileObject", "@id": path, "name": path, "contentUrl": path,
-        "encodingFormat": _FORMATS.get(suffix, "text/plain"), "sha256": digest,
+        "encodingFormat": _FORMATS.get(PurePosixPath(path).suffix, "text/plain"), "sha256": digest,
     }  # fmt: skip
 
 
@@ -142,7 +123,6 @@ def _data_type(values: Sequence[JsonValue]) -> str | None:
 
 TEXTS_FILE: Final = "texts.jsonl"
 CHECKSUMS_FILE: Final = "checksums"
-PAGE_FILE: Final = "datasheet.md"
 
 
 class ReleasedText(Row):
@@ -248,17 +228,35 @@ def released_text(built: BuiltSet, problem: Problem, canary: str, licence: str |
 def write_description(sheet: Datasheet, folder: Path) -> None:
     """Write datasheet, metadata and hashes next to the files of a part."""
     write_document(folder / DATASHEET_FILE, sheet)
-    write_atomically(folder / PAGE_FILE, render_datasheet(sheet))
+    write_atomically(folder / "datasheet.md", render_datasheet(sheet))
     # Metadata invite crawlers; the hold-out is for its owner alone.
     if sheet.part == "public":
         rows_file = next(name for name in (TEXTS_FILE, PROBLEMS_FILE) if (folder / name).exists())
-        # Not splitlines: a text of a row may have U+2028.
-        rows = [json.loads(line) for line in (folder / rows_file).read_text("utf-8").split("\n") if line]
-        metadata = croissant(sheet, rows_file, rows, file_hashes(folder))
-        write_atomically(folder / CROISSANT_FILE, json.dumps(metadata, indent=2, ensure_ascii=False) + "\n")
+        further = {"url": sheet.url} if sheet.url else {}
+        if sheet.figures.created:
+            # The last date of the rows, not today's: two releases of a folder have the same bytes.
+            further["datePublished"] = sheet.figures.created[1][:10]
+        facts = (sheet.name, _description(sheet), sheet.version, sheet.licence, sheet.suite)
+        write_croissant(folder, facts, rows_file, further)
+    write_checksums(folder)
+
+
+def write_croissant(
+    folder: Path, facts: tuple[str, str, str, str, str], rows_file: str, further: Mapping[str, str] | None = None
+) -> None:
+    """Write the metadata of the files in a folder; ``facts`` as in :func:`croissant`, ``further`` are added."""
+    # Not splitlines: a text of a row may have U+2028.
+    rows = [json.loads(line) for line in (folder / rows_file).read_text("utf-8").split("\n") if line]
+    metadata = croissant(facts, rows_file, rows, file_hashes(folder)) | (further or {})
+    write_atomically(folder / CROISSANT_FILE, json.dumps(metadata, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_checksums(folder: Path) -> int:
+    """Write the hashes of all files of a folder; return their number."""
+    hashes = file_hashes(folder)
     # Two blanks between hash and path: the form that `sha256sum -c` reads.
-    lines = (f"{digest}  {path}\n" for path, digest in sorted(file_hashes(folder).items()))
-    write_atomically(folder / CHECKSUMS_FILE, "".join(lines))
+    write_atomically(folder / CHECKSUMS_FILE, "".join(f"{digest}  {path}\n" for path, digest in hashes.items()))
+    return len(hashes)
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
