@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+
+class TextTable(NamedTuple):
+    """Table of texts with a title, for the terminal and for pages."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 def align_columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:

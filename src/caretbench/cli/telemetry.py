@@ -13,7 +13,7 @@ from caretbench.cli.common import AsJson, StepProgress, join_counts, print_json,
 if TYPE_CHECKING:
     from caretbench.people.telemetry.events import EventReader
     from caretbench.people.telemetry.people_codes import EventCodes
-    from caretbench.people.telemetry.usage_tables import TelemetryTable
+    from caretbench.text_tables import TextTable
 
 app = typer.Typer(
     cls=HelpGroup,
@@ -144,7 +144,7 @@ def _print_refused(reader: EventReader) -> None:
         _print(refusal_table(reader))
 
 
-def _print(table: TelemetryTable) -> None:
+def _print(table: TextTable) -> None:
     print_line("")
     print_line(table.title)
     print_table(table.rows, table.columns)

@@ -18,8 +18,9 @@ from caretbench.people.review.queues import rank
 from caretbench.people.review.records import HiddenItem, ReviewItem
 from caretbench.people.review.review_items import problem_items
 from caretbench.people.review.state import ReviewState
-from caretbench.people.review.status import StatusTable, status_tables
+from caretbench.people.review.status import status_tables
 from caretbench.suites import load_problems, load_suite
+from caretbench.text_tables import TextTable
 from tests.people.review.test_review_state import decided
 from tests.support.review_server import SEVERAL, made_item, make_review
 from tests.support.simulated_people import decide_all
@@ -27,7 +28,7 @@ from tests.support.simulated_people import decide_all
 SCALES = ("usefulness", "realism", "category_alignment", "complexity_authenticity")
 
 
-def tables(folder: Path) -> dict[str, StatusTable]:
+def tables(folder: Path) -> dict[str, TextTable]:
     with ReviewDatabase(folder / "review.sqlite") as database:
         return {table.title: table for table in status_tables(ReviewState(database), database)}
 

@@ -31,7 +31,7 @@ def reject(state: ReviewState, item: str) -> None:
 def test_a_changed_problem_takes_the_place_of_its_item(database: ReviewDatabase) -> None:
     state = ReviewState(database)
     changed = made_item(0, before="b = 2\n")
-    assert add_with_successors(database, state, [changed, ITEMS[1]]) == (1, 1, 1)
+    assert add_with_successors(state, [changed, ITEMS[1]]) == (1, 1, 1)
     assert ITEMS[0].id in state.replaced
     assert changed.id in {entry.item for name in PEOPLE for entry in state.queue(name)}
 
@@ -41,8 +41,8 @@ def test_new_problems_take_the_places_of_rejected_ones_with_the_same_labels(data
     reject(state, ITEMS[1].id)
     other = made_item(7).model_copy(update={"labels": {"category": "other"}})
     with pytest.raises(DataError, match="no new problem has the labels of a rejected item"):
-        add_with_successors(database, state, [other], replace_rejected=True)
-    assert add_with_successors(database, state, [made_item(8), made_item(9)], replace_rejected=True) == (2, 1, 0)
+        add_with_successors(state, [other], replace_rejected=True)
+    assert add_with_successors(state, [made_item(8), made_item(9)], replace_rejected=True) == (2, 1, 0)
     assert state.replaced == {ITEMS[1].id}
 
 

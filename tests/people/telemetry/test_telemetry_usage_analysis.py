@@ -82,15 +82,13 @@ def test_known_rates() -> None:
     users = np.array([0, 0, 1, 2])
     rates = UserRates(users, 3)
     hits, among = np.array([True, False, True, True]), np.array([True, True, True, False])
-    place = rates.add(hits, among)
-    none = rates.add(hits, np.zeros(4, dtype=bool))
-    by_value = rates.add_by_value(np.array([0, 1, 1, 1]), 2, hits, among)
-    shares = rates.add_shares(np.array([0, 1, 1, 1]), 2, among)
-    found = rates.rates()
-    assert (found[place].value, found[place].events, found[place].users) == (2 / 3, 3, 2)
-    assert found[none] == UserRate(value=None, low=None, high=None, events=0, users=0)
-    assert [found[one].value for one in by_value] == [1.0, 0.5]
-    assert [found[one].value for one in shares] == [1 / 3, 2 / 3]
+    whole = np.zeros(4, dtype=np.int64)
+    [rate] = rates.by_value(whole, 1, hits, among)
+    assert (rate.value, rate.events, rate.users) == (2 / 3, 3, 2)
+    [none] = rates.by_value(whole, 1, hits, np.zeros(4, dtype=bool))
+    assert none == UserRate(value=None, low=None, high=None, events=0, users=0)
+    assert [rate.value for rate in rates.by_value(np.array([0, 1, 1, 1]), 2, hits, among)] == [1.0, 0.5]
+    assert [share.value for share in rates.shares(np.array([0, 1, 1, 1]), 2, among)] == [1 / 3, 2 / 3]
 
 
 def test_number_classes() -> None:

@@ -20,8 +20,7 @@ def rate_of(hits: NDArray[np.int64], sizes: NDArray[np.int64]) -> UserRate:
     users = np.repeat(np.arange(len(sizes)), sizes)
     flags = np.concatenate([np.arange(size) < hit for hit, size in zip(hits, sizes, strict=True)])
     rates = UserRates(users, len(sizes))
-    rates.add(flags, np.ones(len(users), dtype=bool))
-    return rates.rates()[0]
+    return rates.by_value(np.zeros_like(users), 1, flags, np.ones(len(users), dtype=bool))[0]
 
 
 def test_effective_users() -> None:

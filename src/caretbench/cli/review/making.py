@@ -144,7 +144,7 @@ def add_items(
         of = load_suite(suite or next(item.suite for _, _, item in database.items()))
         problems = selection(options).apply(of, load_problems(of, data).problems)
         items = [item for item in problem_items(problems, state.protocol) if item.kind == "item"]
-        added = add_with_successors(database, state, items, replace_rejected=replace_rejected)
+        added = add_with_successors(state, items, replace_rejected=replace_rejected)
     print_line(
         f"{folder}: {added.new} new items, {added.successors} of them in place of others; {added.known} are known"
     )

@@ -24,7 +24,7 @@ from caretbench.people.review.records import (
     ReviewEvent,
     ReviewItem,
     checked_name,
-    new_event_id,
+    new_event,
     now,
 )
 
@@ -200,15 +200,20 @@ class ReviewDatabase:
 
     def events(self, after: int = 0) -> Iterator[tuple[int, ReviewEvent]]:
         """Yield place and event of all events behind a place, in the order in which they arrived."""
-        for place, row in self._connection.execute(
-            "SELECT place, row FROM events WHERE place > ? ORDER BY place", (after,)
-        ):
-            yield place, _event(row, f"{self.path}: event {place}")
+        yield from self._events("events", after)
 
     def people_events(self) -> list[ReviewEvent]:
         """Return all events that are about a person, in their order."""
-        rows = self._connection.execute("SELECT row FROM people_events ORDER BY place")
-        return sorted((_event(row, f"{self.path}: people") for (row,) in rows), key=lambda event: event.order)
+        return sorted((event for _, event in self._events("people_events")), key=lambda event: event.order)
+
+    def _events(self, table: str, after: int = 0) -> Iterator[tuple[int, ReviewEvent]]:
+        query = f"SELECT place, row FROM {table} WHERE place > ? ORDER BY place"  # noqa: S608  # one of two tables
+        for place, row in self._connection.execute(query, (after,)):
+            try:
+                event = ReviewEvent.model_validate_json(row)
+            except ValidationError as error:
+                raise DataError(f"{self.path}: {table} {place}: {describe_validation_error(error)}") from None
+            yield place, event
 
     def people(self) -> list[Person]:
         """Return all people, in the order in which they were invited."""
@@ -255,10 +260,10 @@ class ReviewDatabase:
         A person who is known keeps the role, unless ``change_role`` is true.
         """
         secret = secrets.token_urlsafe(32)
-        known = {person.name: person.role for person in self.people()}.get(name)
+        earlier = {person.name: person.role for person in self.people()}.get(name)
         # A new link for the adjudicator must not open what the adjudicator has settled.
-        if known is not None and not change_role:
-            role = known
+        if earlier is not None and not change_role:
+            role = earlier
         with self._transaction():
             self._connection.execute(
                 "INSERT INTO people VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET role = ?2, link = ?4",
@@ -266,8 +271,8 @@ class ReviewDatabase:
             )
             # Whoever had the earlier link, perhaps by mistake, is out at once.
             self._connection.execute("DELETE FROM sessions WHERE person = ?", (name,))
-            if role not in {known, "owner"}:
-                self._insert_events([self._about("invite", name, role)], "people_events")
+            if role not in {earlier, "owner"}:
+                self._add_about("invite", name, role)
         return secret
 
     def remove(self, name: str) -> None:
@@ -276,12 +281,12 @@ class ReviewDatabase:
         Raises:
             DataError: there is no such person.
         """
-        known = {person.name: person.role for person in self.people() if person.role != "owner"}
-        if name not in known:
-            raise DataError(f"{self.path}: nobody is called {name}; known: {', '.join(known) or 'nobody'}")
+        roles = {person.name: person.role for person in self.people() if person.role != "owner"}
+        if name not in roles:
+            raise DataError(f"{self.path}: nobody is called {name}; known: {', '.join(roles) or 'nobody'}")
         with self._transaction():
             self._forget(name)
-            self._insert_events([self._about("remove", name, known[name])], "people_events")
+            self._add_about("remove", name, roles[name])
 
     def erase(self, name: str) -> str:
         """Replace the name of a person who was removed in all events, and the person's notes; return the new name.
@@ -291,11 +296,11 @@ class ReviewDatabase:
         Raises:
             DataError: the person takes part, or no event has the name.
         """
-        tables = {table: self._rows_of(table) for table in ("events", "people_events")}
+        tables = {table: list(self._events(table)) for table in ("events", "people_events")}
         names = {event.person for rows in tables.values() for _, event in rows}
         if name not in names or name in {person.name for person in self.people()}:
             raise DataError(f"{self.path}: nobody called {name} was removed")
-        new = next(one for number in itertools.count(1) if (one := f"person-{number}") not in names)
+        new = next(free for number in itertools.count(1) if (free := f"person-{number}") not in names)
         mention = re.compile(rf"(?<![\w@-]){re.escape(name)}(?![\w@-])")
         with self._transaction():
             for table, rows in tables.items():
@@ -314,21 +319,18 @@ class ReviewDatabase:
                     f"CREATE TRIGGER {table}_stay BEFORE UPDATE ON {table} "
                     "BEGIN SELECT RAISE(ABORT, 'events are never changed'); END"
                 )
-            self._insert_events([self._about("erase", new, None)], "people_events")
+            self._add_about("erase", new, None)
         with self._faults():
             self._connection.execute("VACUUM")  # free pages of the file still had the name
         return new
-
-    def _rows_of(self, table: str) -> list[tuple[int, ReviewEvent]]:
-        rows = self._connection.execute(f"SELECT place, row FROM {table} ORDER BY place")  # noqa: S608  # as above
-        return [(place, _event(row, f"{self.path}: {table} {place}")) for place, row in rows]
 
     def _forget(self, name: str) -> None:
         self._connection.execute("DELETE FROM people WHERE name = ?", (name,))
         self._connection.execute("DELETE FROM sessions WHERE person = ?", (name,))
 
-    def _about(self, kind: EventKind, name: str, role: PersonRole | None) -> ReviewEvent:
-        return invitation(name, role, self.protocol().key).model_copy(update={"kind": kind})
+    def _add_about(self, kind: EventKind, name: str, role: PersonRole | None) -> None:
+        """Store an event about a person."""
+        self._insert_events([new_event(kind, name, self.protocol().key, role=role)], "people_events")
 
     def invited(self, secret: str) -> Person | None:
         """Return the person whose unused link has this secret, or None."""
@@ -358,12 +360,12 @@ class ReviewDatabase:
 
     def admit(self, name: str) -> Person | None:
         """Return the invited person of this name, whose link is used up; None: nobody is called so."""
-        known = next((person for person in self.people() if person.name == name and person.role != "owner"), None)
-        if known is None or known.joined:
-            return known
+        invited = next((person for person in self.people() if person.name == name and person.role != "owner"), None)
+        if invited is None or invited.joined:
+            return invited
         with self._transaction():
             self._connection.execute("UPDATE people SET link = NULL WHERE name = ?", (name,))
-        return known._replace(joined=True)
+        return invited._replace(joined=True)
 
     def _insert_items(self, items: Iterable[ReviewItem]) -> int:
         before = self._connection.total_changes
@@ -416,21 +418,6 @@ class ReviewDatabase:
             raise OSError(f"{self.path}: {error}") from error
         except sqlite3.DatabaseError as error:
             raise DataError(f"{self.path}: {error}; put a copy of the file back") from None
-
-
-def invitation(name: str, role: PersonRole | None, protocol: str) -> ReviewEvent:
-    """Return the event by which a person gets a role."""
-    moment = now()
-    return ReviewEvent(
-        id=new_event_id(), kind="invite", person=name, role=role, protocol=protocol, made_at=moment, received_at=moment
-    )
-
-
-def _event(text: str, where: str) -> ReviewEvent:
-    try:
-        return ReviewEvent.model_validate_json(text)
-    except ValidationError as error:
-        raise DataError(f"{where}: {describe_validation_error(error)}") from None
 
 
 def _hash(secret: str) -> str:

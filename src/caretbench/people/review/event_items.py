@@ -72,7 +72,6 @@ def event_items(path: Path, protocol: ReviewProtocol, *, texts: int, seed: int =
 
 
 def _item(event: CompletionEvent, texts: EventTexts, protocol: ReviewProtocol) -> ReviewItem:
-    later = texts.after_5min if texts.after_5min is not None else texts.after_30s
     return ReviewItem(
         problem_id=event.id,
         suite=EVENT_SUITE,
@@ -82,7 +81,7 @@ def _item(event: CompletionEvent, texts: EventTexts, protocol: ReviewProtocol) -
             before=texts.prefix,
             span=texts.completion,
             after=texts.suffix,
-            reference=later if "reference" in protocol.shows else None,
+            reference=texts.last_known if "reference" in protocol.shows else None,
         ),
         hidden=HiddenItem(models=(event.model,) if event.model else ()),
     )
@@ -97,17 +96,14 @@ def event_codes(database: ReviewDatabase) -> list[EventCodes]:
     state = ReviewState(database)
     question = state.protocol.settlement.question
     coded = []
-    for _, item_id, item in database.items():
-        if item.suite != EVENT_SUITE or item.kind != "item" or question is None:
+    for item_id, item in state.current_items().items():
+        decisions, final = state.decisions(item_id), state.final_decision(item_id)
+        if item.suite != EVENT_SUITE or question is None or not decisions:
             continue
-        decisions = state.decisions(item_id)
-        final = state.final_decision(item_id)
-        if not decisions:
-            continue
-        alone = {person: _codes(one) for person, one in state.first_decisions(item_id).items()}
+        alone = {person: _codes(event) for person, event in state.first_decisions(item_id).items()}
         # Saturation is about when a code first occurred, so the order of coding counts.
         last = max(event.moment for event in decisions.values())
-        answers = {person: _codes(one) for person, one in decisions.items()}
+        answers = {person: _codes(event) for person, event in decisions.items()}
         coded.append((last, EventCodes(item.problem_id, answers, None if final is None else _codes(final), alone)))
     if not coded:
         raise DataError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -12,7 +11,8 @@ from typing import Final, NamedTuple
 from caretbench.build.validation.reviewed import REJECTED, SETTLED_NAME, ReviewedProblem
 from caretbench.errors import check_folder_is_writable
 from caretbench.files import DataError, read_rows, sha256_json, write_atomically, write_rows
-from caretbench.people.review.database import ReviewDatabase, invitation
+from caretbench.grouping import grouped
+from caretbench.people.review.database import ReviewDatabase
 from caretbench.people.review.protocol import Answer, ReviewProtocol
 from caretbench.people.review.records import (
     OWN_KINDS,
@@ -25,7 +25,7 @@ from caretbench.people.review.records import (
     ReviewItem,
     Time,
     checked_name,
-    new_event_id,
+    new_event,
     now,
     shown_texts,
 )
@@ -75,17 +75,14 @@ def export_review(database: ReviewDatabase, folder: Path) -> dict[str, int]:
     items = {item_id: item for _, item_id, item in database.items()}
     decisions = _decisions(database, state, items)
     settled = []
-    for item_id in sorted(items):
-        item = items[item_id]
-        if item.kind == "item" and item_id not in state.replaced:
-            final = state.settled(item_id)
-            settled.append(
-                ReviewedProblem(
-                    item=item_id, problem_id=item.problem_id, suite=item.suite, state=final.state, value=final.value,
-                    problem_hash=item.problem_hash,
-                    means=final.means, reasons=final.reasons, notes=final.notes,
-                )
-            )  # fmt: skip
+    for item_id in sorted(state.result_items()):
+        item, final = items[item_id], state.settled(item_id)
+        settled.append(
+            ReviewedProblem(
+                item=item_id, problem_id=item.problem_id, suite=item.suite, state=final.state, value=final.value,
+                problem_hash=item.problem_hash, means=final.means, reasons=final.reasons, notes=final.notes,
+            )
+        )  # fmt: skip
     files: dict[str, Sequence[Row]] = {
         "decisions.jsonl": decisions,
         SETTLED_NAME: settled,
@@ -102,7 +99,7 @@ def _decisions(database: ReviewDatabase, state: ReviewState, items: Mapping[str,
     events = (event for _, event in database.events() if event.item in items)
     rows = []
     # Two copies of a review that received the same events in another order export the same bytes.
-    for event in sorted(events, key=lambda one: (one.item, one.person, *one.order)):
+    for event in sorted(events, key=lambda event: (event.item, event.person, *event.order)):
         item = items[event.item]
         rows.append(
             ExportedDecision(
@@ -170,31 +167,29 @@ def import_decisions(database: ReviewDatabase, paths: Iterable[Path]) -> Importe
     """
     protocol = database.protocol()
     sources = [_read(path, protocol) for path in paths]
-    choices = {item_id: len(item.shown.choices) for _, item_id, item in database.items()}
-    # Items of the copy first: a decision of it may be about one that only it has.
-    choices |= {item.id: len(item.shown.choices) for source in sources for item in source.items}
-    known = database.people_events()
-    here = {event.person for event in known}
+    copied = [item for source in sources for item in source.items]
+    # Items of the copies too: a decision of a copy may be about one that only it has.
+    choices = {item.id: len(item.shown.choices) for item in (*(item for _, _, item in database.items()), *copied)}
+    earlier = database.people_events()
+    here = {event.person for event in earlier}
     people: dict[str, ReviewEvent] = {}
     for source in sources:
-        _check_roles(database.path, known, source.people)
-        people |= {event.id: event for event in _new_people(known, source.people, protocol)}
-        known = [*known, *source.people]
+        _check_roles(database.path, earlier, source.people)
+        people |= {event.id: event for event in _new_people(earlier, source.people, protocol)}
+        earlier = [*earlier, *source.people]
         for where, event in source.events:
             _check(where, event, protocol, choices)
     events = {event.id: event for source in sources for _, event in source.events}
-    new = database.merge(
-        list(people.values()), [item for source in sources for item in source.items], list(events.values())
-    )
+    new = database.merge(list(people.values()), copied, list(events.values()))
     added = {event.person for event in people.values() if event.kind == "invite"} - here
     return ImportedRows(new, len(events) - new, tuple(sorted(added)))
 
 
 def _new_people(
-    known: Sequence[ReviewEvent], theirs: Sequence[ReviewEvent], protocol: ReviewProtocol
+    earlier: Sequence[ReviewEvent], theirs: Sequence[ReviewEvent], protocol: ReviewProtocol
 ) -> Iterator[ReviewEvent]:
     """Yield the events about people that are new here."""
-    here, ids = {event.person for event in known}, {event.id for event in known}
+    here, ids = {event.person for event in earlier}, {event.id for event in earlier}
     for event in theirs:
         # Exports have no invitations: an unknown person gets one, a known person needs none.
         if event.id not in ids and (event.protocol or event.person not in here):
@@ -219,7 +214,7 @@ def import_labels(database: ReviewDatabase, path: Path) -> ImportedRows:
             about one item, or a person is no reviewer. The message names the line.
     """
     protocol, state = database.protocol(), ReviewState(database)
-    items = _current_items(database, state)
+    items = state.current_items()
     by_problem = {item.problem_id: item_id for item_id, item in items.items()}
     choices = {item_id: len(item.shown.choices) for item_id, item in items.items()}
     events: dict[tuple[str, str], ReviewEvent] = {}
@@ -240,27 +235,24 @@ def import_labels(database: ReviewDatabase, path: Path) -> ImportedRows:
         if (item, row.person) in events:
             raise DataError(f"{where}: person: {row.person} has two labels of {row.id}")
         events[item, row.person] = event
-    new_people = sorted({event.person for event in events.values()} - {one.person for one in database.people_events()})
-    invited = [invitation(name, "reviewer", protocol.key) for name in new_people]
+    new_people = sorted(
+        {event.person for event in events.values()} - {event.person for event in database.people_events()}
+    )
+    invited = [new_event("invite", name, protocol.key, role="reviewer") for name in new_people]
     new = database.merge(invited, [], list(events.values()))
     return ImportedRows(new, len(events) - new, tuple(new_people))
 
 
 def _check_roles(path: Path, here: Sequence[ReviewEvent], theirs: Sequence[ReviewEvent]) -> None:
     """Raise DataError if a person of the import never had the role here that the person got there."""
-    had: dict[str, dict[str, None]] = defaultdict(dict)
     ids = {event.id for event in here}
-    for event in here:
-        if event.role is not None:
-            had[event.person][event.role] = None
-    for event in theirs:
-        # A copy that shares the invitation has the same person; two people of one name were invited apart.
-        if event.id in ids:
-            had.pop(event.person, None)
+    # A copy that shares the invitation has the same person; two people of one name were invited apart.
+    shared = {event.person for event in theirs if event.id in ids}
+    had = grouped((event.person, event.role) for event in here if event.role and event.person not in shared)
     for event in theirs:
         if event.role is not None and event.person in had and event.role not in had[event.person]:
-            known = " and ".join(had[event.person])
-            raise DataError(f"{path}: {event.person} is {known} here, and {event.role} in the import")
+            roles = " and ".join(dict.fromkeys(had[event.person]))
+            raise DataError(f"{path}: {event.person} is {roles} here, and {event.role} in the import")
 
 
 def _check(where: str, event: ReviewEvent, protocol: ReviewProtocol, choices: dict[str, int]) -> None:
@@ -290,9 +282,9 @@ def _check(where: str, event: ReviewEvent, protocol: ReviewProtocol, choices: di
 def _read(path: Path, protocol: ReviewProtocol) -> _Source:
     if path.suffix == ".jsonl":
         rows = list(read_rows(path, ExportedDecision))
-        people = {(row.event.person, row.role): row.role for row in rows if row.role != "owner"}
+        people = dict.fromkeys((row.event.person, row.role) for row in rows if row.role != "owner")
         return _Source(
-            tuple(invitation(name, role, "") for (name, _), role in people.items()),
+            tuple(new_event("invite", name, "", role=role) for name, role in people),
             (),
             tuple((f"{path}:{line}", row.event) for line, row in enumerate(rows, 1)),
         )
@@ -302,13 +294,10 @@ def _read(path: Path, protocol: ReviewProtocol) -> _Source:
         if theirs.key != protocol.key or theirs.fingerprint != protocol.fingerprint:
             raise DataError(f"{path}: protocol: {theirs.key} with other questions; this review is by {protocol.key}")
         return _Source(
-            tuple(other.people_events()), tuple(item for _, _, item in other.items()), tuple(_places(path, other))
+            tuple(other.people_events()),
+            tuple(item for _, _, item in other.items()),
+            tuple((f"{path}: event {place}", event) for place, event in other.events()),
         )
-
-
-def _places(path: Path, database: ReviewDatabase) -> Iterator[tuple[str, ReviewEvent]]:
-    for place, event in database.events():
-        yield f"{path}: event {place}", event
 
 
 class AddedItems(NamedTuple):
@@ -320,13 +309,12 @@ class AddedItems(NamedTuple):
 
 
 def add_with_successors(
-    database: ReviewDatabase, state: ReviewState, items: Sequence[ReviewItem], *, replace_rejected: bool = False
+    state: ReviewState, items: Sequence[ReviewItem], *, replace_rejected: bool = False
 ) -> AddedItems:
     """Add items to a review. An item of the same problem with other texts is replaced.
 
     Args:
-        database: The review.
-        state: Its state.
+        state: State of the review.
         items: Items of problems.
         replace_rejected: Items of new problems take the places of rejected ones with the same suite, language and
             labels, in the order in which the items were added.
@@ -334,7 +322,7 @@ def add_with_successors(
     Raises:
         DataError: there are rejected items, but none has the labels of a new problem.
     """
-    current = _current_items(database, state)
+    current = state.current_items()
     by_problem = {item.problem_id: item_id for item_id, item in current.items()}
     new = [item for item in items if item.id not in current]
     changed = {item.id: by_problem.get(item.problem_id) for item in new}
@@ -345,7 +333,7 @@ def add_with_successors(
         waiting = rejected.get(_cell(item))
         if predecessor is None and waiting:
             # Oldest rejection first: `labels` are equal, so any of them fits.
-            predecessor = waiting.popleft()
+            predecessor = waiting.pop(0)
         added.append(item.model_copy(update={"successor_of": predecessor}))
     successors = sum(item.successor_of is not None for item in added)
     # Otherwise the new problems would be plain additions, and the rejected ones wait for ever.
@@ -355,21 +343,15 @@ def add_with_successors(
     return AddedItems(state.add_items(added), successors, len(items) - len(new))
 
 
-def _current_items(database: ReviewDatabase, state: ReviewState) -> dict[str, ReviewItem]:
-    return {
-        item_id: item for _, item_id, item in database.items() if item.kind == "item" and item_id not in state.replaced
-    }
-
-
 def _rejected_by_cell(
     state: ReviewState, items: Mapping[str, ReviewItem], replaced: Set[str | None]
-) -> dict[tuple[str, ...], deque[str]]:
+) -> dict[tuple[str, ...], list[str]]:
     """Return the rejected items that nothing replaces yet, by their labels."""
-    rejected: dict[tuple[str, ...], deque[str]] = defaultdict(deque)
-    for item_id, item in items.items():
-        if item_id not in replaced and state.settled(item_id).value == REJECTED:
-            rejected[_cell(item)].append(item_id)
-    return rejected
+    return grouped(
+        (_cell(item), item_id)
+        for item_id, item in items.items()
+        if item_id not in replaced and state.settled(item_id).value == REJECTED
+    )
 
 
 def _cell(item: ReviewItem) -> tuple[str, ...]:
@@ -396,9 +378,7 @@ def review_ratings(database: ReviewDatabase, state: ReviewState, folder: RunFold
     scales = [question.name for question in protocol.questions if question.kind == "scale"]
     problems = {problem.id: problem for problem in folder.problems()}
     rows = []
-    for _, item_id, item in database.items():
-        if item.kind != "item" or item_id in state.replaced:
-            continue
+    for item_id, item in state.current_items().items():
         for person, event in sorted(state.decisions(item_id).items()):
             values = {name: float(event.answers[name]) for name in scales if name in event.answers}
             # A judge's total is over all scores; one of three would be compared with it.
@@ -469,7 +449,7 @@ def reopen_items(state: ReviewState, items: Sequence[str], note: str = "") -> in
     """
     if not items:
         raise DataError("no item to open again; name items, or --disputed")
-    return sum(state.add(_event(state, "reopen", OWNER, item, note)) for item in dict.fromkeys(items))
+    return _add_events(state, "reopen", OWNER, items, note)
 
 
 def assign_items(state: ReviewState, person: str, items: Sequence[str], *, release: bool = False) -> int:
@@ -481,13 +461,9 @@ def assign_items(state: ReviewState, person: str, items: Sequence[str], *, relea
     reviewers = state.names("reviewer")
     if person not in reviewers:
         raise DataError(f"no reviewer {person}; invited: {', '.join(reviewers) or 'nobody'}")
-    kind: EventKind = "release" if release else "assign"
-    return sum(state.add(_event(state, kind, person, item, "")) for item in dict.fromkeys(items))
+    return _add_events(state, "release" if release else "assign", person, items)
 
 
-def _event(state: ReviewState, kind: EventKind, person: str, item: str, note: str) -> ReviewEvent:
-    moment = now()
-    return ReviewEvent(
-        id=new_event_id(), kind=kind, person=person, item=item, protocol=state.protocol.key, made_at=moment,
-        received_at=moment, note=note,
-    )  # fmt: skip
+def _add_events(state: ReviewState, kind: EventKind, person: str, items: Sequence[str], note: str = "") -> int:
+    key = state.protocol.key
+    return sum(state.add(new_event(kind, person, key, item=item, note=note)) for item in dict.fromkeys(items))

@@ -77,10 +77,9 @@ class ReviewQuestion(Row):
                 raise ValueError(f"{self.name}: anchors must be numbers of the scale, {', '.join(sorted(levels))}")
         if (self.kind in {"choice", "several"}) != bool(self.options):
             raise ValueError(f"{self.name}: questions of the kinds choice and several have options, and no others")
-        values, keys = ([getattr(one, field) for one in self.options] for field in ("value", "key"))
-        for entries, field in ((values, "value"), (keys, "key")):
-            twice = {one for one in entries if entries.count(one) > 1}
-            if twice:
+        for field in ("value", "key"):
+            entries = [getattr(option, field) for option in self.options]
+            if twice := {entry for entry in entries if entries.count(entry) > 1}:
                 raise ValueError(f"{self.name}: two options have the {field} {min(twice)!r}")
         return self
 
@@ -92,7 +91,7 @@ class ReviewQuestion(Row):
     def chosen(self, value: Answer) -> list[ReviewOption]:
         """Return the options of an answer, in their order."""
         values = chosen_values(value) if self.kind == "several" else {str(value)}
-        return [one for one in self.options if one.value in values]
+        return [option for option in self.options if option.value in values]
 
     def fits(self, value: Answer, choices: int = 0) -> bool:
         """Return whether this is an answer to the question; ``choices`` is the number of the item's own choices."""
@@ -103,7 +102,7 @@ class ReviewQuestion(Row):
             return type(value) is int and 0 <= value < choices
         if self.kind == "text":
             return isinstance(value, str) and 0 < len(value) <= LONGEST_TEXT
-        return bool(self.options) and value == "+".join(one.value for one in self.chosen(value)) != ""
+        return bool(self.options) and value == "+".join(option.value for option in self.chosen(value)) != ""
 
 
 class SettlementRule(Row):
@@ -181,9 +180,8 @@ class ReviewProtocol(Row):
     @model_validator(mode="after")
     def _questions_fit(self) -> Self:
         names = [question.name for question in self.questions]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"two questions have the name {name!r}")
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"two questions have the name {twice[0]!r}")
         if not names and not self.questions_from_criterion:
             raise ValueError("a protocol needs questions, or questions_from_criterion = true")
         for question in self.questions:
@@ -230,17 +228,14 @@ class ReviewProtocol(Row):
     def _refuse_equal_keys(self) -> None:
         """Letter keys work at any moment, so no two questions may share one; digits apply to the open question."""
         letters: dict[str, str] = {}
-        for question in self.questions:
-            for option in question.options:
-                if option.key.isalpha():
-                    if option.key in letters:
-                        raise UsageError(f"the key {option.key!r} occurs in {letters[option.key]} and {question.name}")
-                    if option.key in PAGE_KEYS:
-                        raise UsageError(
-                            f"{question.name}: the key {option.key!r} is the page's ({PAGE_KEYS[option.key]}); "
-                            "choose another"
-                        )
-                    letters[option.key] = question.name
+        keys = ((option.key, question.name) for question in self.questions for option in question.options)
+        for key, name in keys:
+            if key in letters:
+                raise UsageError(f"the key {key!r} occurs in {letters[key]} and {name}")
+            if key in PAGE_KEYS:
+                raise UsageError(f"{name}: the key {key!r} is the page's ({PAGE_KEYS[key]}); choose another")
+            if key.isalpha():
+                letters[key] = name
 
     @property
     def key(self) -> str:
@@ -255,7 +250,7 @@ class ReviewProtocol(Row):
 
     def question(self, name: str) -> ReviewQuestion | None:
         """Return the question with this name, or None."""
-        return next((one for one in self.questions if one.name == name), None)
+        return next((question for question in self.questions if question.name == name), None)
 
     def open_questions(self, answers: Mapping[str, Answer]) -> Iterator[ReviewQuestion]:
         """Yield the questions that belong to an item, given the answers so far, in order."""
@@ -283,7 +278,7 @@ class ReviewProtocol(Row):
             value = answers[name]
             if not question.fits(value, choices):
                 return f"{name}: {value!r} is no answer to this question"
-            in_note = next((one.value for one in question.chosen(value) if one.needs_note), None)
+            in_note = next((option.value for option in question.chosen(value) if option.needs_note), None)
             if in_note is not None and not note.strip():
                 return f"{name}: {in_note} needs a note"
         return None
@@ -322,8 +317,8 @@ def load_protocol(name: str) -> ReviewProtocol:
         path = Path(name)
         return _parse(path, path.with_suffix(".md"))
     if name not in protocol_names():
-        known = ", ".join(protocol_names())
-        raise UsageError(f"unknown protocol {name!r}; known: {known}, or a path that ends in .toml")
+        names = ", ".join(protocol_names())
+        raise UsageError(f"unknown protocol {name!r}; known: {names}, or a path that ends in .toml")
     return _parse(_folder() / f"{name}.toml", _folder() / f"{name}.md")
 
 

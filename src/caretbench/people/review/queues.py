@@ -123,8 +123,8 @@ class PersonQueue:
         yield from (QueueEntry(item, 0) for item in self._returned)
         waiting = []
         repeats_due = False
-        for place in self._open:
-            item = self._items[place]
+        for index in self._open:
+            item = self._items[index]
             # Warm-up items are decided without a break: their answers explain the guidelines.
             if not repeats_due and self._kinds[item] != "warm_up":
                 repeats_due = True

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
@@ -183,6 +183,14 @@ class ReviewEvent(StoredRow):
 def new_event_id() -> str:
     """Return a new id of an event."""
     return uuid.uuid4().hex
+
+
+def new_event(kind: EventKind, person: str, protocol: str, **fields: Any) -> ReviewEvent:
+    """Return an event that happens now; ``fields`` are its other fields."""
+    moment = now()
+    return ReviewEvent(
+        id=new_event_id(), kind=kind, person=person, protocol=protocol, made_at=moment, received_at=moment, **fields
+    )
 
 
 # Names are shown on pages, and written into the tables of an export.

@@ -44,7 +44,7 @@ def problem_items(problems: Sequence[Problem], protocol: ReviewProtocol) -> list
         raise DataError(f"the protocol {protocol.name} is about answers of models: give a run, --run RUN")
     chosen = suited_problems(problems, protocol)
     items = [item_of_text(problem, problem.reference, protocol, _right_choice(problem, protocol)) for problem in chosen]
-    return [*items, *control_items(chosen, protocol)]
+    return [*items, *control_items(chosen, protocol, len(chosen))]
 
 
 OWN_SUITE: Final = "own"
@@ -123,31 +123,27 @@ def suited_problems(problems: Sequence[Problem], protocol: ReviewProtocol) -> li
     return chosen
 
 
-def control_items(problems: Sequence[Problem], protocol: ReviewProtocol, items: int | None = None) -> list[ReviewItem]:
-    """Return warm-up items and controls, the kinds in turn; their texts are those by which judges are checked.
+def control_items(problems: Sequence[Problem], protocol: ReviewProtocol, items: int) -> Iterator[ReviewItem]:
+    """Yield warm-up items and controls, the kinds in turn; their texts are those by which judges are checked.
 
     Args:
         problems: Problems from which they are made.
         protocol: The protocol, with the numbers.
-        items: Number of items that the share of controls is of; by default that of the problems.
+        items: Number of items that the share of controls is of.
     """
-    return list(_controls(problems, protocol, len(problems) if items is None else items))
-
-
-def _controls(problems: Sequence[Problem], protocol: ReviewProtocol, items: int) -> Iterator[ReviewItem]:
     warm_up = protocol.mix.warm_up
     wanted = warm_up + (max(1, round(protocol.mix.controls * items)) if protocol.mix.controls else 0)
     sample = control_sample(problems, wanted) if protocol.controls else []
     texts = caret_controls(problems)
-    for place, problem in enumerate(sample):
+    for number, problem in enumerate(sample):
         # A problem with an empty reference has no control `empty`.
         rules = [rule for rule in protocol.controls if rule.kind in texts[problem.id]]
         if rules:
             # In turn, so that each kind occurs about equally often in a small sample.
-            rule: ControlRule = rules[place % len(rules)]
+            rule: ControlRule = rules[number % len(rules)]
             hidden = HiddenItem(control=rule.kind, expect=rule.expect, explanation=rule.explanation)
             item = item_of_text(problem, texts[problem.id][rule.kind], protocol, hidden)
-            kind = "warm_up" if place < warm_up else "control"
+            kind = "warm_up" if number < warm_up else "control"
             yield item.model_copy(update={"kind": kind})
 
 
@@ -170,11 +166,11 @@ def item_of_text(
         texts |= {"before": shown.prefix, "after": shown.suffix, "instruction": shown.instruction or ""}
         language = shown.language
     else:
-        files = [one.model_dump() for one in shown.context]
+        files = [file.model_dump() for file in shown.context]
         texts |= {"question": shown.text, "choices": list(shown.choices), "files": files}
         language = str(problem.labels.get("language", ""))
-    parts: Mapping[str, str] = {"tests": _tests(problem), "verdict": verdict, "reference": problem.reference}
-    texts |= {name: text for name, text in parts.items() if name in protocol.shows and text}
+    optional = {"tests": _tests(problem), "verdict": verdict, "reference": problem.reference}
+    texts |= {name: text for name, text in optional.items() if name in protocol.shows and text}
     return ReviewItem(
         problem_id=problem.id,
         suite=problem.suite,
@@ -252,29 +248,29 @@ def run_items(
     config = JudgingConfig(control_problems=0, selection=selection or Selection())
     plan = JudgingPlan(folder, config)
     # A criterion of the run keeps its problems; another one is for all problems that it can judge.
-    criterion_parts = [part for part in plan.batches if chosen in {part.criterion.name, part.criterion.key}]
-    if chosen is not None and not criterion_parts:
+    batches = [batch for batch in plan.batches if chosen in {batch.criterion.name, batch.criterion.key}]
+    if chosen is not None and not batches:
         plan = JudgingPlan(folder, replace(config, criterion=chosen))
     # People rate by one criterion; two would need two sets of questions.
-    part = _part(criterion_parts or plan.batches, protocol)
-    protocol = protocol_of_criterion(protocol, part.criterion)
-    problems = suited_problems(part.problems, protocol)
+    batch = _suited_batch(batches or plan.batches, protocol)
+    protocol = protocol_of_criterion(protocol, batch.criterion)
+    problems = suited_problems(batch.problems, protocol)
     ids = {problem.id for problem in problems}
-    candidates = [text for text in plan.texts(part).texts if text.problem.id in ids]
+    candidates = [text for text in plan.texts(batch).texts if text.problem.id in ids]
     if not candidates:
         raise DataError(f"{folder.path}: no answer of a model to these problems; ask one with `caretbench run`")
-    scores = scores_by_judge(folder.judgements(), part.criterion.key)
+    scores = scores_by_judge(folder.judgements(), batch.criterion.key)
     judged: dict[TextKey, dict[str, float]] = defaultdict(dict)
     for (judge, _), by_text in scores.items():
         for key, scored in by_text.items():
             judged[key][judge] = scored.total
     sample = _most_disputed(candidates, judged, texts, seed, folder) if disputed else _sample(candidates, texts, seed)
-    facts = _text_facts(plan, problems)
+    authors, verdicts = _text_facts(plan, problems)
     items = []
     for text in sample:
         key = (text.problem.id, text.answer)
-        hidden = HiddenItem(models=tuple(sorted(facts.authors[key])), judges=judged.get(key, {}))
-        items.append(item_of_text(text.problem, text.text, protocol, hidden, facts.verdicts.get(key, "")))
+        hidden = HiddenItem(models=tuple(sorted(authors[key])), judges=judged.get(key, {}))
+        items.append(item_of_text(text.problem, text.text, protocol, hidden, verdicts.get(key, "")))
     return RunItems([*items, *control_items(problems, protocol, len(items))], protocol, len(candidates))
 
 
@@ -317,20 +313,20 @@ def protocol_of_criterion(protocol: ReviewProtocol, criterion: Criterion) -> Rev
         raise DataError(f"the protocol {protocol.name} with {criterion.key}: {reason}") from None
 
 
-def _part(parts: Sequence[CriterionProblems], protocol: ReviewProtocol) -> CriterionProblems:
-    fitting = [part for part in parts if not protocol.suites or part.problems[0].suite in protocol.suites]
+def _suited_batch(batches: Sequence[CriterionProblems], protocol: ReviewProtocol) -> CriterionProblems:
+    fitting = [batch for batch in batches if not protocol.suites or batch.problems[0].suite in protocol.suites]
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
-        suite = parts[0].problems[0].suite
+        suite = batches[0].problems[0].suite
         raise DataError(f"the protocol {protocol.name} is for {' or '.join(protocol.suites)}, not for a run of {suite}")
-    keys = ", ".join(part.criterion.key for part in fitting)
+    keys = ", ".join(batch.criterion.key for batch in fitting)
     raise DataError(f"the answers of this run are judged by {keys}; choose one: --criterion {fitting[0].criterion.key}")
 
 
-def _stratum(problem: Problem) -> str:
+def _stratum(problem: Problem) -> tuple[str]:
     shown = problem.shown
-    return shown.language if isinstance(shown, Caret) else str(problem.labels.get("task", problem.suite))
+    return (shown.language if isinstance(shown, Caret) else str(problem.labels.get("task", problem.suite)),)
 
 
 def _sample(texts: Sequence[DistinctText], limit: int, seed: int) -> list[DistinctText]:
@@ -342,7 +338,7 @@ def _sample(texts: Sequence[DistinctText], limit: int, seed: int) -> list[Distin
     taken: list[DistinctText] = []
     while len(taken) < limit and by_problem:
         ordered = [problems[name] for name in sorted(by_problem, key=lambda name: rank(seed, "problem", name))]
-        for problem in balanced_sample(problems_by_group(ordered, lambda one: (_stratum(one),)), limit - len(taken)):
+        for problem in balanced_sample(problems_by_group(ordered, _stratum), limit - len(taken)):
             taken.append(by_problem[problem.id].pop())
             if not by_problem[problem.id]:
                 del by_problem[problem.id]
@@ -368,14 +364,10 @@ def _most_disputed(
     return [text for _, _, text in sorted(spreads, key=lambda entry: entry[:2])[:limit]]
 
 
-class _TextFacts(NamedTuple):
-    """Authors of the distinct texts, without baselines, and the outcome of the run with them."""
-
-    authors: Mapping[TextKey, set[str]]
-    verdicts: Mapping[TextKey, str]
-
-
-def _text_facts(plan: JudgingPlan, problems: Sequence[Problem]) -> _TextFacts:
+def _text_facts(
+    plan: JudgingPlan, problems: Sequence[Problem]
+) -> tuple[Mapping[TextKey, set[str]], Mapping[TextKey, str]]:
+    """Return the authors of the distinct texts, without baselines, and the outcome of the run with them."""
     chosen = {problem.id: problem for problem in problems}
     folder, profile = plan.folder, plan.manifest.profile
     passed = passed_by_completion(folder.scores(), chosen, plan.policy.key, profile)
@@ -396,14 +388,11 @@ def _text_facts(plan: JudgingPlan, problems: Sequence[Problem]) -> _TextFacts:
             if verdict is not None:
                 outcome = outcomes.get(completion.key, "").replace("_", " ")
                 verdicts[key] = "passed" if verdict else f"failed ({outcome})" if outcome else "failed"
-    return _TextFacts(authors, verdicts)
-
-
-DEMO_ITEMS: Final = 12
+    return authors, verdicts
 
 
 def demo_review(folder: Path) -> None:
-    """Make the review of the demo, without a warm-up.
+    """Make the review of the demo: twelve items, without a warm-up.
 
     Raises:
         DataError: the folder has a review already.
@@ -411,5 +400,5 @@ def demo_review(folder: Path) -> None:
     protocol = load_protocol("devbench-instance")
     protocol = protocol.model_copy(update={"mix": protocol.mix.model_copy(update={"warm_up": 0, "controls": 0.0})})
     suite = load_suite("devbench")
-    problems = Selection(limit=DEMO_ITEMS).apply(suite, load_problems(suite, "starter").problems)
+    problems = Selection(limit=12).apply(suite, load_problems(suite, "starter").problems)
     ReviewDatabase.create(folder, protocol, problem_items(problems, protocol), seed=0).close()

@@ -44,24 +44,33 @@ def settle(
         final: Decision of the adjudicator, which counts where the others differ.
         stands: The others differed when ``final`` was made: it counts whatever they did since.
     """
-    means = _means(protocol, decisions)
+    state, value = _outcome(protocol, decisions, final, stands=stands)
+    counted = [final] if final is not None and state == "adjudicated" else decisions
+    settling = protocol.settlement.question or ""
+    # Reasons of those who were outvoted are no reasons of the result.
+    same = [event for event in counted if value is not None and event.answers.get(settling) == value]
+    following = [question.name for question in protocol.questions if settling in question.when]
+    reasons = sorted({str(event.answers[name]) for event in same for name in following if name in event.answers})
+    noted = decisions if counted is decisions else [*decisions, *counted]
+    return Settled(state, value, _means(protocol, decisions), tuple(reasons), _notes(noted))
+
+
+def _outcome(
+    protocol: ReviewProtocol, decisions: Sequence[ReviewEvent], final: ReviewEvent | None, *, stands: bool
+) -> tuple[SettledState, Answer | None]:
     rule, question = protocol.settlement.rule, protocol.settlement.question
     if final is not None and stands and question is not None:
-        return _with_reasons(protocol, "adjudicated", final.answers[question], means, [final], decisions)
+        return "adjudicated", final.answers[question]
     # Not settled by those who were quick: their agreement says nothing of the ones to come.
     if len(decisions) < protocol.people:
-        return Settled("open", None, means, (), _notes(decisions))
+        return "open", None
     if rule == "mean" or question is None:
-        return Settled("agreed", None, means, (), _notes(decisions))
+        return "agreed", None
     # The adjudicator counts only where people differ, so that an early decision cannot overrule them.
     if rule == "adjudicate" and answers_differ(protocol, decisions):
-        if final is None:
-            return Settled("disputed", None, means, (), _notes(decisions))
-        return _with_reasons(protocol, "adjudicated", final.answers[question], means, [final], decisions)
+        return ("disputed", None) if final is None else ("adjudicated", final.answers[question])
     value = _value(protocol, [event.answers[question] for event in decisions])
-    if value is None:
-        return Settled("no_majority", None, means, (), _notes(decisions))
-    return _with_reasons(protocol, "agreed", value, means, decisions)
+    return ("no_majority" if value is None else "agreed"), value
 
 
 def answers_differ(protocol: ReviewProtocol, decisions: Sequence[ReviewEvent]) -> bool:
@@ -89,22 +98,6 @@ def _means(protocol: ReviewProtocol, decisions: Sequence[ReviewEvent]) -> dict[s
             if given:
                 means[question.name] = math.fsum(given) / len(given)
     return means
-
-
-def _with_reasons(
-    protocol: ReviewProtocol,
-    state: SettledState,
-    value: Answer,
-    means: Mapping[str, float],
-    decisions: Sequence[ReviewEvent],
-    others: Sequence[ReviewEvent] = (),
-) -> Settled:
-    name = protocol.settlement.question
-    # Reasons of those who were outvoted are no reasons of the result.
-    same = [event for event in decisions if name is not None and event.answers.get(name) == value]
-    following = [question.name for question in protocol.questions if name in question.when]
-    reasons = sorted({str(event.answers[one]) for event in same for one in following if one in event.answers})
-    return Settled(state, value, means, tuple(reasons), _notes([*others, *decisions]))
 
 
 def _notes(decisions: Sequence[ReviewEvent]) -> tuple[str, ...]:
@@ -207,6 +200,15 @@ class ReviewState:
 
     # --- what holds now ---
 
+    def result_items(self) -> Iterator[str]:
+        """Yield the items of the result by id: no control, no warm-up item, and none that was replaced."""
+        yield from (item for item, kind in self.kinds.items() if kind == "item" and item not in self.replaced)
+
+    def current_items(self) -> dict[str, ReviewItem]:
+        """Return the items of the result with their texts, by id."""
+        result = set(self.result_items())
+        return {item_id: item for _, item_id, item in self._database.items() if item_id in result}
+
     def item_named(self, start: str) -> str:
         """Return the id of the one item that begins with ``start``.
 
@@ -255,15 +257,15 @@ class ReviewState:
         reopened = self._reopened.get(item, [])
         decisions = {}
         for person, log in self._logs.get(QueueEntry(item, repeat), {}).items():
-            rounds = {bisect(reopened, one.order): one for one in log if asked is None or one.order < asked}
-            first = next((one for _, one in sorted(rounds.items()) if one.kind == "decision"), None)
+            rounds = {bisect(reopened, event.order): event for event in log if asked is None or event.order < asked}
+            first = next((event for _, event in sorted(rounds.items()) if event.kind == "decision"), None)
             if first is not None:
                 decisions[person] = first
         return decisions
 
     def first_answer(self, person: str, item: str) -> ReviewEvent | None:
         """Return the very first decision of a person about an item, whatever the person did afterwards, or None."""
-        return next((one for one in self._log(person, QueueEntry(item, 0)) if one.kind == "decision"), None)
+        return next((event for event in self._log(person, QueueEntry(item, 0)) if event.kind == "decision"), None)
 
     def first_and_second(self) -> Iterator[tuple[ReviewEvent, ReviewEvent]]:
         """Yield the two decisions of each person about each item that came twice."""
@@ -366,7 +368,7 @@ class ReviewState:
         # Decisions are counted in the order in which they were made: the distance of second decisions follows.
         logs = [log for group in (self._logs, self._finals) for people in group.values() for log in people.values()]
         held = [event for log in logs if (event := self._held(log)) is not None]
-        for event in sorted(held, key=lambda one: one.order):
+        for event in sorted(held, key=lambda event: event.order):
             if self._is(event.person, self.role(event)):
                 self._queues[event.person].set_decided(_entry(event), is_decided=True)
         for person, later in self._later.items():
@@ -420,7 +422,7 @@ class ReviewState:
             adjudicates = self.role(event) == "adjudicator"
             log = (self._finals[event.item] if adjudicates else self._logs[_entry(event)])[event.person]
             # Events of a browser that was offline arrive after later ones of another.
-            insort(log, event, key=lambda one: one.order)
+            insort(log, event, key=lambda other: other.order)
             self._later[event.person].pop(_entry(event), None)
         elif event.kind == "later":
             self._later[event.person].pop(_entry(event), None)
@@ -430,8 +432,8 @@ class ReviewState:
         elif event.kind == "reopen":
             insort(self._reopened[event.item], event.order)
         else:
-            known = self._assigned[event.item].get(event.person, event)
-            self._assigned[event.item][event.person] = max(known, event, key=lambda one: one.order)
+            earlier = self._assigned[event.item].get(event.person, event)
+            self._assigned[event.item][event.person] = max(earlier, event, key=lambda change: change.order)
 
     def _log(self, person: str, entry: QueueEntry) -> Sequence[ReviewEvent]:
         """Return a person's decisions and withdrawals about an entry, made in the person's present role, in order."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
 from typing import NamedTuple
 
 from caretbench.build.validation.reviewed import REJECTED
+from caretbench.grouping import grouped
 from caretbench.metrics.agreement import AlphaLevel, Rating, alpha_statistic, item_estimate, krippendorff_alpha
 from caretbench.metrics.intervals import wilson
 from caretbench.metrics.kappa import equal_share, fleiss_kappa
@@ -16,7 +18,7 @@ from caretbench.people.review.protocol import ReviewProtocol, ReviewQuestion, ch
 from caretbench.people.review.queues import QueueEntry
 from caretbench.people.review.records import ReviewEvent
 from caretbench.people.review.state import ReviewState, Settled
-from caretbench.text_tables import counted
+from caretbench.text_tables import TextTable, counted
 
 UNDEFINED = "undefined: all gave one answer"
 """Shown in place of a coefficient where nothing can disagree."""
@@ -26,14 +28,6 @@ MINIMUM_LABEL_ITEMS = 20
 """Number of items below which a label has no row of its own."""
 
 _RESAMPLES = 1_000
-
-
-class StatusTable(NamedTuple):
-    """Table of the status: texts alone, for the terminal and the owner's page."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
 
 
 Answers = Mapping[str, Mapping[str, Rating]]
@@ -68,7 +62,7 @@ def measured_questions(protocol: ReviewProtocol) -> list[MeasuredQuestion]:
         MeasuredQuestion(question, value)
         for question in protocol.questions
         if question.kind != "text"
-        for value in ([one.value for one in question.options] if question.kind == "several" else [None])
+        for value in ([option.value for option in question.options] if question.kind == "several" else [None])
     ]
 
 
@@ -86,13 +80,13 @@ class PeopleAgreement:
         self._again = list(state.first_and_second())
         self._people = state.names("reviewer")
         decided: dict[str, Mapping[str, ReviewEvent]] = {}
-        for item, kind in state.kinds.items():
-            if kind == "item" and item not in state.replaced:
-                decisions = state.first_decisions(item)
-                # One person agrees with nobody.
-                if len(decisions) > 1:
-                    decided[item] = decisions
+        for item in state.result_items():
+            decisions = state.first_decisions(item)
+            # One person agrees with nobody.
+            if len(decisions) > 1:
+                decided[item] = decisions
         self._questions = measured_questions(self._protocol)
+        self._asked_always = [measured for measured in self._questions if not measured.question.when]
         self._answers: dict[str, Answers] = {}
         for question in self._questions:
             given = {
@@ -106,20 +100,18 @@ class PeopleAgreement:
                 if None not in by_person.values()
             }
 
-    def tables(self) -> Iterator[StatusTable]:
+    def tables(self) -> Iterator[TextTable]:
         """Yield the tables that have rows."""
-        for table in (self._by_question(), self._by_label(), self._by_person()):
-            if table.rows:
-                yield table
+        yield from (table for table in (self._by_question(), self._by_label(), self._by_person()) if table.rows)
 
     def spread(self, decisions: Iterable[ReviewEvent]) -> float:
         """Return how far decisions about an item differ: the sum over questions, each from 0 to 1."""
         total = 0.0
         answers = [event.answers for event in decisions]
-        for question in (one for one in self._protocol.questions if one.kind != "text"):
+        for question in self._protocol.questions:
             # A question that was not asked of everybody is no difference: the one that it follows from is.
-            given = [one[question.name] for one in answers if question.name in one]
-            if len(given) < max(2, len(answers)):
+            given = [by_question[question.name] for by_question in answers if question.name in by_question]
+            if question.kind == "text" or len(given) < max(2, len(answers)):
                 continue
             if question.kind == "scale":
                 numbers = [float(value) for value in given]
@@ -129,7 +121,7 @@ class PeopleAgreement:
                 total += float(len(set(given)) > 1)
         return total
 
-    def _by_question(self) -> StatusTable:
+    def _by_question(self) -> TextTable:
         rows = []
         for question in self._questions:
             answers = self._answers[question.name]
@@ -141,7 +133,8 @@ class PeopleAgreement:
             interval = "" if alpha.low is None or alpha.high is None else f"{alpha.low:.2f} to {alpha.high:.2f}"
             twice = [(question.answer(first), question.answer(second)) for first, second in self._again]
             pairs = [pair for pair in twice if None not in pair]
-            again = f"{sum(one == two for one, two in pairs) / len(pairs):.0%} of {len(pairs)}" if pairs else ""
+            equal = sum(first == second for first, second in pairs)
+            again = f"{equal / len(pairs):.0%} of {len(pairs)}" if pairs else ""
             # Fleiss' kappa takes 4 and 5 for as different as 1 and 5.
             fleiss = _number(fleiss_kappa(ratings)) if level == "nominal" else ""
             rows.append(
@@ -154,15 +147,15 @@ class PeopleAgreement:
             "Question", "Items", "Equal answers", "Data", "Krippendorff's alpha", "95% interval", "Fleiss' kappa",
             "Same answer twice",
         )  # fmt: skip
-        return StatusTable("Agreement", columns, rows)
+        return TextTable("Agreement", columns, rows)
 
-    def _by_label(self) -> StatusTable:
-        questions = [one for one in self._questions if not one.question.when]
+    def _by_label(self) -> TextTable:
+        questions = self._asked_always
         items_of: dict[tuple[str, str], list[str]] = defaultdict(list)
         for item in self._answers[questions[0].name]:
             for name, value in self._facts[item].labels.items():
                 items_of[name, value].append(item)
-        values = {name: sum(one == name for one, _ in items_of) for name, _ in items_of}
+        values = Counter(name for name, _ in items_of)
         rows = []
         for (name, value), items in sorted(items_of.items()):
             if len(items) >= MINIMUM_LABEL_ITEMS and values[name] > 1:
@@ -172,10 +165,10 @@ class PeopleAgreement:
                     chosen = {item: answers[item] for item in items if item in answers}
                     alphas.append(_number(krippendorff_alpha(_columns(chosen), question.level)))
                 rows.append((f"{name}={value}", str(len(items)), *alphas))
-        return StatusTable("Alpha by label", ("Label", "Items", *(question.name for question in questions)), rows)
+        return TextTable("Alpha by label", ("Label", "Items", *(question.name for question in questions)), rows)
 
-    def _by_person(self) -> StatusTable:
-        questions = [one for one in self._questions if not one.question.when]
+    def _by_person(self) -> TextTable:
+        questions = self._asked_always
         rows = []
         for person in self._people:
             alphas = []
@@ -189,20 +182,18 @@ class PeopleAgreement:
                     if name != person
                 ]
                 shared = max(shared, len(pairs))
-                columns = [[own for own, _ in pairs], [other for _, other in pairs]]
+                columns = list(zip(*pairs, strict=True))
                 alphas.append(_number(krippendorff_alpha(columns, question.level)) if pairs else "")
             if shared:
                 rows.append((person, str(shared), *alphas))
         columns_ = ("Person", "Pairs", *(question.name for question in questions))
         # With two people, each agrees with the other as the other does: one row says it.
-        return StatusTable("Alpha of each person with the others", columns_, rows if len(rows) > 2 else [])
+        return TextTable("Alpha of each person with the others", columns_, rows if len(rows) > 2 else [])
 
 
-def _columns(answers: Answers) -> list[list[Rating | None]]:
+def _columns(answers: Answers) -> list[tuple[Rating | None, ...]]:
     """Return ratings in rows of equal length; which person gave one does not matter for the coefficients."""
-    most = max((len(given) for given in answers.values()), default=0)
-    given = [list(by_person.values()) for by_person in answers.values()]
-    return [[values[index] if index < len(values) else None for values in given] for index in range(most)]
+    return list(zip_longest(*(by_person.values() for by_person in answers.values())))
 
 
 def _number(value: float | None) -> str:
@@ -215,10 +206,10 @@ DISPUTED_ITEMS = 10
 
 def status_tables(
     state: ReviewState, database: ReviewDatabase, disputed_items: int = DISPUTED_ITEMS
-) -> list[StatusTable]:
+) -> list[TextTable]:
     """Return the tables of a review's status that have rows; the most disputed items first in theirs."""
     facts = {fact.item: fact for fact in database.item_facts()}
-    settled = {item: state.settled(item) for item in _result_items(state)}
+    settled = {item: state.settled(item) for item in state.result_items()}
     agreement = PeopleAgreement(state, facts)
     tables = [
         _people(state, facts),
@@ -232,7 +223,7 @@ def status_tables(
     return [table for table in tables if table.rows or table.title in {"People", "Items"}]
 
 
-def _people(state: ReviewState, facts: Mapping[str, ItemFacts]) -> StatusTable:
+def _people(state: ReviewState, facts: Mapping[str, ItemFacts]) -> TextTable:
     controls = [item for item, kind in state.kinds.items() if kind in {"control", "warm_up"}]
     seconds = _seconds(state)
     rows = []
@@ -249,7 +240,7 @@ def _people(state: ReviewState, facts: Mapping[str, ItemFacts]) -> StatusTable:
             joined = "yes" if person.joined else "no"
             rows.append((person.name, person.role, joined, str(done), str(total), shown, spent))
     columns = ("Name", "Role", "Joined", "Decided", "Due", "Controls right", "Median seconds an item")
-    return StatusTable("People", columns, rows)
+    return TextTable("People", columns, rows)
 
 
 def _control_answer(state: ReviewState, person: str, item: str) -> ReviewEvent | None:
@@ -260,110 +251,97 @@ def _control_answer(state: ReviewState, person: str, item: str) -> ReviewEvent |
 
 def _seconds(state: ReviewState) -> Mapping[str, list[float]]:
     """Return the active seconds of each person's first decisions about items, and of the adjudicator's."""
-    seconds: dict[str, list[float]] = defaultdict(list)
-    for item in _result_items(state):
-        events: list[ReviewEvent | None] = [*state.first_decisions(item).values(), state.final_decision(item)]
-        for event in events:
-            if event is not None and event.active_s is not None:
-                seconds[event.person].append(event.active_s)
-    return seconds
+    events = (
+        event
+        for item in state.result_items()
+        for event in (*state.first_decisions(item).values(), state.final_decision(item))
+    )
+    return grouped((event.person, event.active_s) for event in events if event and event.active_s is not None)
 
 
 def _is_right(event: ReviewEvent, fact: ItemFacts) -> bool:
     return all(event.answers.get(name) in right for name, right in fact.expect.items())
 
 
-def _result_items(state: ReviewState) -> Iterator[str]:
-    return (item for item, kind in state.kinds.items() if kind == "item" and item not in state.replaced)
+def _items(settled: Mapping[str, Settled]) -> TextTable:
+    counts = Counter(result.state.replace("_", " ") for result in settled.values())
+    return TextTable("Items", ("State", "Items"), [(name, str(count)) for name, count in counts.most_common()])
 
 
-def _items(settled: Mapping[str, Settled]) -> StatusTable:
-    counts = Counter(one.state.replace("_", " ") for one in settled.values())
-    return StatusTable("Items", ("State", "Items"), [(name, str(count)) for name, count in counts.most_common()])
-
-
-def _known_answers(state: ReviewState, facts: Mapping[str, ItemFacts]) -> StatusTable:
+def _known_answers(state: ReviewState, facts: Mapping[str, ItemFacts]) -> TextTable:
     """Return how often people are right, where the right answers to the items are known (multiple choice)."""
     right: dict[str, list[bool]] = defaultdict(list)
-    for item in _result_items(state):
+    for item in state.result_items():
         if facts[item].expect:
             for person, event in state.first_decisions(item).items():
                 right[person].append(_is_right(event, facts[item]))
-    everybody = [one for given in right.values() for one in given]
+    everybody = [is_right for given in right.values() for is_right in given]
     seconds = _seconds(state)
     rows = []
     for name, given in [*sorted(right.items()), *([("all", everybody)] if everybody else [])]:
         bounds = wilson(sum(given), len(given))
-        spent = [one for person, times in seconds.items() if name in {person, "all"} for one in times]
+        spent = [time for person, times in seconds.items() if name in {person, "all"} for time in times]
         rows.append(
             (
                 name, str(len(given)), f"{sum(given) / len(given):.1%}", f"{bounds.low:.1%} to {bounds.high:.1%}",
                 f"{statistics.median(spent):.0f}" if spent else "",
             )
         )  # fmt: skip
-    return StatusTable("Right answers", ("Person", "Answers", "Right", "95% interval", "Median seconds"), rows)
+    return TextTable("Right answers", ("Person", "Answers", "Right", "95% interval", "Median seconds"), rows)
 
 
 OWNER_ITEMS = 500
 """Number of items on the owner's page; one of 10,000 rows takes seconds to open."""
 
 
-def item_table(state: ReviewState, database: ReviewDatabase) -> StatusTable:
+def item_table(state: ReviewState, database: ReviewDatabase) -> TextTable:
     """Return the items that somebody has decided, with all answers and notes: disputed ones first, then noted ones."""
     facts = {fact.item: fact for fact in database.item_facts()}
     rows = []
-    for item in _result_items(state):
+    for item in state.result_items():
         final, asked = state.final_decision(item), state.sent_back(item)
         said = [*state.decisions(item).values(), *([final] if final is not None else [])]
         if said:
-            answers = "; ".join(f"{one.person}: {', '.join(map(str, one.answers.values()))}" for one in said)
+            answers = "; ".join(f"{event.person}: {', '.join(map(str, event.answers.values()))}" for event in said)
             noted = [*said, *([asked] if asked is not None else [])]
-            notes = "; ".join(f"{one.person}: {one.note.strip()}" for one in noted if one.note.strip())
+            notes = "; ".join(f"{event.person}: {event.note.strip()}" for event in noted if event.note.strip())
             decision = state.settled(item)
             value = "" if decision.value is None else str(decision.value)
             rows.append((item, facts[item].problem_id, decision.state.replace("_", " "), value, answers, notes))
     rows.sort(key=lambda row: (row[2] != "disputed", not row[5], row[0]))
     shown = rows[:OWNER_ITEMS]
     more = f", {len(shown)} of {len(rows)}" if len(rows) > len(shown) else ""
-    return StatusTable(f"Decided items{more}", ("Item", "Problem", "State", "Result", "Answers", "Notes"), shown)
+    return TextTable(f"Decided items{more}", ("Item", "Problem", "State", "Result", "Answers", "Notes"), shown)
 
 
-def _disputed(state: ReviewState, facts: Mapping[str, ItemFacts], agreement: PeopleAgreement, most: int) -> StatusTable:
-    spreads = {item: agreement.spread(state.decisions(item).values()) for item in _result_items(state)}
+def _disputed(state: ReviewState, facts: Mapping[str, ItemFacts], agreement: PeopleAgreement, most: int) -> TextTable:
+    spreads = {item: agreement.spread(state.decisions(item).values()) for item in state.result_items()}
     ordered = sorted((item for item in spreads if spreads[item] > 0), key=lambda item: (-spreads[item], item))
     rows = []
     for item in ordered[:most]:
-        answers: dict[str, list[str]] = defaultdict(list)
-        for event in state.decisions(item).values():
-            for name, answer in event.answers.items():
-                answers[name].append(str(answer))
+        decisions = state.decisions(item).values()
+        answers = grouped((name, str(answer)) for event in decisions for name, answer in event.answers.items())
         differ = "; ".join(
             f"{name}: {' / '.join(sorted(given))}" for name, given in answers.items() if len(set(given)) > 1
         )
         state_name = state.settled(item).state.replace("_", " ")
         rows.append((item, facts[item].problem_id, state_name, differ))
-    return StatusTable("Most disputed items", ("Item", "Problem", "State", "Answers that differ"), rows)
+    return TextTable("Most disputed items", ("Item", "Problem", "State", "Answers that differ"), rows)
 
 
-def _reasons(state: ReviewState, settled: Mapping[str, Settled]) -> StatusTable:
+def _reasons(state: ReviewState, settled: Mapping[str, Settled]) -> TextTable:
     """Return the reasons of rejected items, beside the paper's shares.
 
     The paper's shares are of one reason for each rejection: an item with two reasons counts half for each.
     """
     name = state.protocol.settlement.question
     following = [question for question in state.protocol.questions if question.when.get(name or "") == REJECTED]
-    counts: Counter[str] = Counter()
-    weights: dict[str, float] = defaultdict(float)
-    rejected = 0
-    for decision in settled.values():
-        if decision.value == REJECTED:
-            rejected += 1
-            counts.update(decision.reasons)
-            for reason in decision.reasons:
-                weights[reason] += 1 / len(decision.reasons)
+    rejected = [result.reasons for result in settled.values() if result.value == REJECTED]
+    counts = Counter(reason for reasons in rejected for reason in reasons)
+    weights = grouped((reason, 1 / len(reasons)) for reasons in rejected for reason in reasons)
     rows = []
     for option in [option for question in following for option in question.options] if rejected else []:
-        share = f"{weights[option.value] / rejected:.0%}"
+        share = f"{sum(weights[option.value]) / len(rejected):.0%}"
         paper = "" if option.paper_share is None else f"{option.paper_share:.0%}"
         rows.append((option.text, str(counts[option.value]), share, paper))
-    return StatusTable(f"Reasons of {counted(rejected, 'rejection')}", ("Reason", "Items", "Share", "Paper"), rows)
+    return TextTable(f"Reasons of {counted(len(rejected), 'rejection')}", ("Reason", "Items", "Share", "Paper"), rows)

@@ -107,9 +107,9 @@ def _continues_word(prefix: str, text: str) -> bool:
 
 def _in_runs(words: Sequence[str], later: Sequence[str]) -> int:
     """Return the number of words in runs of :data:`_RUN` that the later text has."""
-    runs = {tuple(later[place : place + _RUN]) for place in range(len(later) - _RUN + 1)}
-    places = [place for place in range(len(words) - _RUN + 1) if tuple(words[place : place + _RUN]) in runs]
-    return len({place + step for place in places for step in range(_RUN)})
+    runs = {tuple(later[start : start + _RUN]) for start in range(len(later) - _RUN + 1)}
+    starts = [start for start in range(len(words) - _RUN + 1) if tuple(words[start : start + _RUN]) in runs]
+    return len({start + step for start in starts for step in range(_RUN)})
 
 
 def _together(words: Sequence[str], later: Sequence[str]) -> int:
@@ -117,18 +117,18 @@ def _together(words: Sequence[str], later: Sequence[str]) -> int:
     if not _RUN <= len(words) <= _MAX_ALIGNED:
         return 0
     # Renamed or added words make a kept text longer; beyond 30 % the window takes in the code around it.
-    length, own = len(words) + max(1, int(_SLACK * len(words))), {*words}
-    parts = (later[place : place + length] for place, word in enumerate(later) if word in own)
-    most = max((int(LCSseq.similarity(words, part)) for part in parts), default=0)
+    length, searched = len(words) + max(1, int(_SLACK * len(words))), {*words}
+    windows = (later[start : start + length] for start, word in enumerate(later) if word in searched)
+    most = max((int(LCSseq.similarity(words, window)) for window in windows), default=0)
     return most if 2 * most >= len(words) else 0
 
 
 def _at_ends(words: Sequence[str], later: Sequence[str]) -> int:
     """Return the number of words at the beginning and end of both texts."""
     shorter = min(len(words), len(later))
-    begin = next((place for place in range(shorter) if words[place] != later[place]), shorter)
+    begin = next((index for index in range(shorter) if words[index] != later[index]), shorter)
     rest = shorter - begin
-    return begin + next((place for place in range(rest) if words[-1 - place] != later[-1 - place]), rest)
+    return begin + next((index for index in range(rest) if words[-1 - index] != later[-1 - index]), rest)
 
 
 def _marked(tokens: Sequence[str]) -> str:
@@ -223,7 +223,7 @@ def _hour(time: datetime) -> datetime:
 
 def features_of(event: CompletionEvent, texts: EventTexts) -> EventFeatures:
     """Return the features of the texts of an event."""
-    after = _last_known(texts)
+    after = texts.last_known
     due = after if after is not None and after.strip() else None
     text = texts.completion if due is None else due
     language = _parsed_language(event, texts, due)
@@ -257,14 +257,10 @@ def features_of(event: CompletionEvent, texts: EventTexts) -> EventFeatures:
 
 def outcome_of_texts(event: CompletionEvent, texts: EventTexts) -> CountedOutcome:
     """Return the outcome of an event with texts as it counts; nothing is parsed for it."""
-    accepted, after = accepted_text(event, texts), _last_known(texts)
+    accepted, after = accepted_text(event, texts), texts.last_known
     shares = (kept_share(accepted, later) for later in (texts.after_30s, texts.after_5min))
     typed = not event.was_accepted and after is not None and typed_by_user(texts.completion, after, texts.prefix)
     return outcome_by_survival(event, [share for share in shares if share is not None], typed, telemetry_rules())
-
-
-def _last_known(texts: EventTexts) -> str | None:
-    return texts.after_5min if texts.after_5min is not None else texts.after_30s
 
 
 def accepted_text(event: CompletionEvent, texts: EventTexts) -> str | None:
@@ -371,7 +367,7 @@ class _Program:
         if leaf is None or statement is None or statement.parent is None:
             return DueBlock("partial_line" if partial else "statement", "block", partial)
         listed = _statements(statement.parent)
-        single = not any(statement.start_byte < one.start_byte < end for one in listed)
+        single = not any(statement.start_byte < other.start_byte < end for other in listed)
         reaches_end = _ends_by(listed, end)
         # The rest of a line is no block, even if the statement ends with it.
         if partial and (statement.end_byte > end or (single and _is_one_line(statement))):
@@ -430,12 +426,13 @@ class _Program:
 def _statement_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
     """Return the statement of a list that a node is in or is; None outside of lists."""
     lists = node_kinds().block_lists
-    return next((one for one in upwards(node) if one.is_named and one.parent and one.parent.type in lists), None)
+    statements = (outer for outer in upwards(node) if outer.is_named and outer.parent and outer.parent.type in lists)
+    return next(statements, None)
 
 
 def _statements(body: tree_sitter.Node) -> list[tree_sitter.Node]:
     """Return the statements of a list, without comments and documentation."""
-    return [one for one in body.named_children if not _is_documentation(one)]
+    return [child for child in body.named_children if not _is_documentation(child)]
 
 
 def _ends_by(statements: Sequence[tree_sitter.Node], end: int) -> bool:

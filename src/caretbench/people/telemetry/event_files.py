@@ -53,16 +53,11 @@ def measured_shares(scenarios: Sequence[ScenarioRow], codes: CodeAnalysis | None
         values = names or tuple(value for dimension, value in shares if dimension == table)
         measured += [MeasuredShare(table, name, shares.get((table, name), none)) for name in values]
     # Labels of an editor are about all events; people's codes are of a sample, and stand in for missing labels only.
-    if codes is not None and not any(one.table == "category" for one in measured):
-        measured += [
-            MeasuredShare(
-                "category",
-                one.code,
-                UserRate(value=one.share, low=one.low, high=one.high, events=codes.events, users=0),
-            )
-            for one in codes.shares
-            if one.question == "category" and one.code != NONE
-        ]
+    if codes is not None and not any(share.table == "category" for share in measured):
+        for coded in codes.shares:
+            if coded.question == "category" and coded.code != NONE:
+                rate = UserRate(value=coded.share, low=coded.low, high=coded.high, events=codes.events, users=0)
+                measured.append(MeasuredShare("category", coded.code, rate))
     return measured
 
 
@@ -77,8 +72,8 @@ def write_weights(folder: Path, shares: Sequence[MeasuredShare], *, events: int,
         f'source = "{events} events of {users} users"',
     ]
     for table in _TABLES:
-        table_shares = [one for one in shares if one.table == table]
-        values = {one.name: 100 * (one.rate.value or 0.0) for one in table_shares}
+        table_shares = [share for share in shares if share.table == table]
+        values = {share.name: 100 * (share.rate.value or 0.0) for share in table_shares}
         if not any(values.values()):
             if table != "cut":
                 continue
@@ -86,7 +81,7 @@ def write_weights(folder: Path, shares: Sequence[MeasuredShare], *, events: int,
             values = read_weights("even").cut.model_dump()
             lines += ["", "# No event is at an inner block: the shares are those of the weights `even`."]
         lines += ["", f"[{table}]"]
-        lines += [f"{_key(one.name)} = {values[one.name]:.4f}{_interval(one.rate)}" for one in table_shares]
+        lines += [f"{_key(share.name)} = {values[share.name]:.4f}{_interval(share.rate)}" for share in table_shares]
     path = folder / WEIGHTS_NAME
     write_atomically(path, "\n".join(lines) + "\n")
     return path
@@ -111,11 +106,8 @@ def _interval(rate: UserRate) -> str:
 
 
 EVENTS_NAME: Final = "events.jsonl"
-SCENARIOS_NAME: Final = "scenarios.jsonl"
-FAILURES_NAME: Final = "failures.jsonl"
-SUMMARY_NAME: Final = "summary.json"
 CODES_NAME: Final = "codes.json"
-ROWS_NAMES: Final = (SCENARIOS_NAME, FAILURES_NAME, SUMMARY_NAME)
+ROWS_NAMES: Final = ("scenarios.jsonl", "failures.jsonl", "summary.json")
 """Names of the files in the folder of an analysis."""
 
 # A report for each of a million events would cost more than reading them.
@@ -237,7 +229,7 @@ def analyse_events(
     """
     _refuse_own_input(path, [folder / name for name in (*ROWS_NAMES, CODES_NAME, WEIGHTS_NAME)])
     reader, table = EventReader(path), EventTable()
-    coded_ids = {one.event for one in coded}
+    coded_ids = {codes.event for codes in coded}
     places: dict[str, int] = {}
     users: dict[str, str] = {}
     for event in _with_progress(reader, "analysed", progress):

@@ -103,7 +103,7 @@ def _known_names() -> Mapping[str, frozenset[str]]:
     """Return the words of each field that pass whatever the code has."""
     rules = telemetry_rules().words
     # Names of CaretBench's own tables cannot tell anything of the code, so that they pass without a search in it.
-    of_house = {name for key, one in languages().items() for name in (key, *one.aliases, *one.dialects)}
+    of_house = {name for key, entry in languages().items() for name in (key, *entry.aliases, *entry.dialects)}
     return {
         "language": frozenset({OTHER, *of_house, *rules.languages}),
         "trigger": frozenset({OTHER, *rules.triggers}),
@@ -131,7 +131,7 @@ def _is_in(word: str, texts: EventTexts) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _pattern(word: str) -> re.Pattern[str]:
-    searched = "|".join(re.escape(one) for one in dict.fromkeys((word, *_PART.findall(word))))
+    searched = "|".join(map(re.escape, dict.fromkeys((word, *_PART.findall(word)))))
     return re.compile(rf"(?<!\w)(?:{searched})(?!\w)", re.IGNORECASE)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -46,11 +46,11 @@ def scenario_of(event: CompletionEvent, features: EventFeatures) -> str:
 
 def number_class(value: int, bounds: Sequence[int]) -> str:
     """Return the class of a number: ``1``, ``3-5``, ``11+`` for the bounds 1, 2, 5, 10."""
-    place = bisect.bisect_left(bounds, value)
-    if place == len(bounds):
+    index = bisect.bisect_left(bounds, value)
+    if index == len(bounds):
         return f"{bounds[-1] + 1}+"
-    low = bounds[place - 1] + 1 if place else min(bounds[0], 1)
-    return str(bounds[place]) if low == bounds[place] else f"{low}-{bounds[place]}"
+    low = bounds[index - 1] + 1 if index else min(bounds[0], 1)
+    return str(bounds[index]) if low == bounds[index] else f"{low}-{bounds[index]}"
 
 
 class EventTable:
@@ -69,12 +69,10 @@ class EventTable:
         self._typing = {name: array("f") for name in ("simulated_keys", "typed", "characters", "accepted")}
         self.sessions: set[int] = set()
         """Hashes of the names of sessions."""
-        self._kept = array("f")
         self._failures = array("I")
         self._examined = array("B")
         # One bit for each error kind, so that an event's set of failures is one number of four bytes.
         self._bits = {name: 1 << index for index, name in enumerate(edit_kind_names())}
-        self._outcome_codes: Mapping[str, int] = {name: index for index, name in enumerate(COUNTED_OUTCOMES)}
         self._secrets = array("B")
 
     def __len__(self) -> int:
@@ -86,21 +84,18 @@ class EventTable:
         features = event.features
         assert features is not None  # noqa: S101  checked by counted_outcome
         self._user_codes.append(self._users.setdefault(event.user, len(self._users)))
-        self._outcomes.append(self._outcome_codes[outcome])
+        self._outcomes.append(COUNTED_OUTCOMES.index(outcome))
         for name, value in self._values(event, features):
             names = self._names[name]
             if value not in names and len(names) >= _MAX_VALUES:
                 value = OTHER
             self._columns[name].append(names.setdefault(value, len(names)))
         self._latency.append(math.nan if event.latency_ms is None else event.latency_ms)
-        part = event.characters if event.accepted_characters is None else event.accepted_characters
-        typing = (features.simulated_keys, event.typed_characters, event.characters, part if event.was_accepted else 0)
+        taken = event.characters if event.accepted_characters is None else event.accepted_characters
+        typing = (features.simulated_keys, event.typed_characters, event.characters, taken if event.was_accepted else 0)
         for column, number in zip(self._typing.values(), typing, strict=True):
             column.append(math.nan if number is None else number)
         self.sessions |= {hash(event.session)} - {hash(None)}
-        # The later moment says more; an editor may report the first alone.
-        share = features.kept_30s if features.kept_5min is None else features.kept_5min
-        self._kept.append(math.nan if share is None else share)
         self._examined.append(features.failures is not None)
         self._failures.append(sum(map(self._bits.__getitem__, features.failures or ())))
         self._secrets.append(features.secrets > 0)
@@ -133,8 +128,7 @@ class EventTable:
 
     def has_outcome(self, *names: str) -> NDArray[np.bool_]:
         """Return whether each event has one of some outcomes."""
-        wanted_codes = [self._outcome_codes[name] for name in names]
-        return np.isin(np.asarray(self._outcomes), wanted_codes)
+        return np.isin(np.asarray(self._outcomes), [COUNTED_OUTCOMES.index(name) for name in names])
 
     def codes(self, dimension: str) -> Codes:
         """Return the number of the value of each event in :meth:`values`."""
@@ -148,16 +142,6 @@ class EventTable:
     def has_secrets(self) -> NDArray[np.bool_]:
         """True for events with something in the shape of a secret."""
         return np.asarray(self._secrets, dtype=bool)
-
-    @property
-    def outcomes(self) -> Codes:
-        """Number of the outcome of each event, in the order of the outcomes that count."""
-        return np.asarray(self._outcomes, dtype=np.int64)
-
-    @property
-    def kept(self) -> NDArray[np.float64]:
-        """Share of the accepted text that was there last; NaN where it is not known."""
-        return np.asarray(self._kept, dtype=np.float64)
 
     @property
     def latency(self) -> NDArray[np.float64]:

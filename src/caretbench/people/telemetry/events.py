@@ -21,8 +21,6 @@ from caretbench.metrics.error_kinds.kind_table import edit_kind_names
 from caretbench.problem import Row
 from caretbench.syntax.analysis_types import CaretBoundary
 
-EVENT_SCHEMA: Literal[1] = 1
-
 EventOutcome = Literal["accepted", "accepted_in_part", "rejected", "ignored"]
 """Action of the user. ``rejected``: dismissed by a key. ``ignored``: the user typed on, or moved away."""
 
@@ -36,9 +34,6 @@ EventCut = Literal["block", "statement", "token", "operator", "empty"]
 
 OTHER = "other"
 """Word in place of one that is not given away, or of one too many."""
-
-# The form of an HMAC-SHA256, in which `extract` gives names away.
-HASH_PATTERN = r"^[0-9a-f]{64}$"
 
 EventName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 # 80 and 40 characters: longer words of an editor are texts, not names, and a text may be code.
@@ -66,6 +61,11 @@ class EventTexts(Row):
     completion: str
     after_30s: str | None = None
     after_5min: str | None = None
+
+    @property
+    def last_known(self) -> str | None:
+        """Text that was there last; None if it is not known."""
+        return self.after_5min if self.after_5min is not None else self.after_30s
 
 
 class EventFeatures(Row):
@@ -115,7 +115,7 @@ class CompletionEvent(Row):
     number of characters typed since its previous event.
     """
 
-    schema_version: Literal[1] = EVENT_SCHEMA
+    schema_version: Literal[1] = 1
     id: EventName
     user: EventName
     time: AwareDatetime
@@ -164,7 +164,8 @@ ACCEPTED_OUTCOMES = frozenset({"kept", "edited", "accepted"})
 FAILED_OUTCOMES = frozenset({"edited", "reverted", "rejected", "ignored"})
 """Outcomes of completions that were seen and not kept as they were: people code what is wrong with them."""
 
-_HASH = re.compile(HASH_PATTERN)
+# The form of an HMAC-SHA256, in which `extract` gives names away.
+_HASH = re.compile(r"^[0-9a-f]{64}$")
 
 
 class NumberClasses(Row):
@@ -200,15 +201,15 @@ def telemetry_rules() -> TelemetryRules:
 
 def contradiction(event: CompletionEvent) -> str | None:
     """Return the contradiction in an event; None if there is none."""
-    part = event.accepted_characters
+    taken = event.accepted_characters
     if not event.shown and (event.visible_ms > 0 or event.was_accepted):
         return "visible or accepted, and never shown"
     if event.was_accepted and not event.characters:
         return "accepted, and empty"
     if event.outcome == "accepted_in_part":
-        if part is None or not 0 < part < event.characters:
+        if taken is None or not 0 < taken < event.characters:
             return "accepted in part, without a number of characters between 0 and all"
-    elif part is not None and part != (event.characters if event.was_accepted else 0):
+    elif taken is not None and taken != (event.characters if event.was_accepted else 0):
         return f"{event.outcome}, with another number of accepted characters"
     if event.features is not None and event.features.typed_anyway and event.was_accepted:
         return "accepted, and typed anyway"
@@ -281,6 +282,14 @@ class Refusal(NamedTuple):
     detail: str
 
 
+class _RefusedLineError(DataError):
+    """Line that is no event that can be used."""
+
+    def __init__(self, reason: RefusalReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason: RefusalReason = reason
+
+
 class EventReader:
     """Iterator over the events of a file (JSONL, ``.gz`` too) that can be used; ``refused`` has the others by reason.
 
@@ -313,70 +322,41 @@ class EventReader:
         try:
             with gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb") as stream:
                 for number, raw in enumerate(_bounded_lines(stream), start=1):
-                    if len(raw) > LONGEST_LINE:
-                        self.read += 1
-                        self._refuse("too_long", number, f"the line has more than {LONGEST_LINE:,} bytes")
-                    elif raw.strip():
-                        event = self._event(number, raw)
-                        if event is not None:
-                            yield event
+                    if len(raw) <= LONGEST_LINE and not raw.strip():
+                        continue
+                    self.read += 1
+                    try:
+                        event = self._event(raw)
+                    except _RefusedLineError as error:
+                        self.refused[error.reason] += 1
+                        self.first.setdefault(error.reason, Refusal(number, str(error)))
+                        continue
+                    yield event
         # A cut archive ends in EOFError, a damaged one in zlib.error; gzip wraps neither in OSError.
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{self.path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
         if not self.used:
             self._refuse_all()
 
-    def _event(self, number: int, raw: bytes) -> CompletionEvent | None:
-        """Return the event of a line; None if it is refused."""
-        self.read += 1
-        try:
-            event = CompletionEvent.model_validate_json(raw)
-        except ValidationError as error:
-            # Pydantic refuses half of a surrogate pair as JSON, and editors that cut a text in a pair write such
-            # halves. The line gets a second try below.
-            if error.errors(include_url=False)[0]["type"] != "json_invalid":
-                self._refuse("schema", number, describe_validation_error(error))
-                return None
-            mended = self._mended(number, raw)
-            if mended is None:
-                return None
-            event = mended
+    def _event(self, raw: bytes) -> CompletionEvent:
+        """Return the event of a line."""
+        if len(raw) > LONGEST_LINE:
+            raise _RefusedLineError("too_long", f"the line has more than {LONGEST_LINE:,} bytes")
+        event = _parsed_event(raw)
         # Features without texts were made to be given away; a plain name in them would go out with the next file.
         if has_plain_identity(event):
-            self._refuse("plain_identity", number, "user and id must be salted hashes beside features")
-            return None
+            raise _RefusedLineError("plain_identity", "user and id must be salted hashes beside features")
         if event.time > self._latest:
-            self._refuse("future", number, f"{event.time.isoformat()} is later than now")
-            return None
+            raise _RefusedLineError("future", f"{event.time.isoformat()} is later than now")
         if (detail := contradiction(event)) is not None:
-            self._refuse("contradictory", number, detail)
-            return None
+            raise _RefusedLineError("contradictory", detail)
         key, content = hash(event.id), hash(event.model_dump_json())
         # An editor that sends its log twice repeats whole events; other contents under an old id are a fault of its
         # ids.
-        if (known := self._known.get(key)) is not None:
-            self._refuse("doubled" if known == content else "id_used_twice", number, event.id)
-            return None
+        if (earlier := self._known.get(key)) is not None:
+            raise _RefusedLineError("doubled" if earlier == content else "id_used_twice", event.id)
         self._known[key] = content
         return event
-
-    def _mended(self, number: int, raw: bytes) -> CompletionEvent | None:
-        """Return the event of a line with halves of surrogate pairs, which become U+FFFD; None if it is refused."""
-        try:
-            value = replace_surrogates(json.loads(raw))
-        # json.loads recurses by depth, so 10,000 open brackets raise RecursionError and not ValueError.
-        except (ValueError, RecursionError) as error:
-            self._refuse("not_json" if raw.endswith(b"\n") else "torn", number, str(error))
-            return None
-        try:
-            return CompletionEvent.model_validate_json(json.dumps(value))
-        except ValidationError as error:
-            self._refuse("schema", number, describe_validation_error(error))
-            return None
-
-    def _refuse(self, reason: RefusalReason, number: int, detail: str) -> None:
-        self.refused[reason] += 1
-        self.first.setdefault(reason, Refusal(number, detail))
 
     def _refuse_all(self) -> None:
         if not self.read:
@@ -387,6 +367,24 @@ class EventReader:
             f"{self.path}:{first.line}: none of {self.read} lines is an event that can be used; the first is refused "
             f"as {reason} ({first.detail}); docs/reference/telemetry.md has the fields"
         )
+
+
+def _parsed_event(raw: bytes) -> CompletionEvent:
+    """Return the event of a line; halves of surrogate pairs become U+FFFD."""
+    try:
+        try:
+            return CompletionEvent.model_validate_json(raw)
+        except ValidationError as error:
+            # Pydantic refuses half of a surrogate pair as JSON, and editors that cut a text in a pair write such
+            # halves. The line gets a second try.
+            if error.errors(include_url=False)[0]["type"] != "json_invalid":
+                raise
+        return CompletionEvent.model_validate_json(json.dumps(replace_surrogates(json.loads(raw))))
+    except ValidationError as error:
+        raise _RefusedLineError("schema", describe_validation_error(error)) from None
+    # json.loads recurses by depth, so 10,000 open brackets raise RecursionError and not ValueError.
+    except (ValueError, RecursionError) as error:
+        raise _RefusedLineError("not_json" if raw.endswith(b"\n") else "torn", str(error)) from None
 
 
 def _bounded_lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:

@@ -88,16 +88,16 @@ def analyse_codes(
         table: All events.
         seed: Random seed of intervals.
     """
-    known = [one for one in coded if one.event in places]
+    analysed = [codes for codes in coded if codes.event in places]
     could = table.has_outcome(*FAILED_OUTCOMES) & ~table.has_secrets
     # People may have coded an event that counts otherwise today (other thresholds): it belongs to what could be drawn.
-    could[[places[one.event] for one in known]] = True
+    could[[places[codes.event] for codes in analysed]] = True
     return CodeAnalysis(
-        events=len(known),
+        events=len(analysed),
         population=int(could.sum()),
-        people=len({person for one in known for person in one.answers}),
-        shares=tuple(code_shares(known, [users[one.event] for one in known], seed=seed)),
-        agreement=tuple(code_agreement(known, seed=seed)),
+        people=len({person for codes in analysed for person in codes.answers}),
+        shares=tuple(code_shares(analysed, [users[codes.event] for codes in analysed], seed=seed)),
+        agreement=tuple(code_agreement(analysed, seed=seed)),
     )
 
 
@@ -110,31 +110,31 @@ def code_shares(coded: Sequence[EventCodes], users: Sequence[str], *, seed: int 
         seed: Random seed of the intervals.
     """
     for question in _questions(coded):
-        weights = [one.weights(question) for one in coded]
         # A question that depends on another one is not asked of every event; those have no share of its codes.
-        coded_events = [place for place, one in enumerate(weights) if one]
+        asked = [(codes.weights(question), user) for codes, user in zip(coded, users, strict=True)]
+        asked = [(weights, user) for weights, user in asked if weights]
         shares = []
-        for code in sorted({code for one in weights for code in one}):
-            values = [weights[place].get(code, 0.0) for place in coded_events]
+        for code in sorted({code for weights, _ in asked for code in weights}):
+            values = [weights.get(code, 0.0) for weights, _ in asked]
             # Users are drawn, not events: the failures of one user are alike.
-            interval = mean_interval(values, seed=seed, clusters=[users[place] for place in coded_events])
+            interval = mean_interval(values, seed=seed, clusters=[user for _, user in asked])
             low, high = (None if np.isnan(bound) else bound for bound in (interval.low, interval.high))
-            first = next(number for number, place in enumerate(coded_events, start=1) if code in weights[place])
+            first = next(number for number, (weights, _) in enumerate(asked, start=1) if code in weights)
             share = float(np.mean(values))
             shares.append(CodeShare(question=question, code=code, share=share, low=low, high=high, first_at=first))
-        yield from sorted(shares, key=lambda one: (-one.share, one.code))
+        yield from sorted(shares, key=lambda row: (-row.share, row.code))
 
 
 def code_agreement(coded: Sequence[EventCodes], *, seed: int = 0) -> Iterator[CodeAgreement]:
     """Yield the agreement about each question, over the events that at least two people coded."""
-    people = sorted({person for one in coded for person in one.first_answers})
+    people = sorted({person for codes in coded for person in codes.first_answers})
     for question in _questions(coded):
         # One answer agrees with itself; alpha would count such events as perfect.
-        shared = [one for one in coded if sum(question in given for given in one.first_answers.values()) > 1]
+        shared = [codes for codes in coded if sum(question in given for given in codes.first_answers.values()) > 1]
         if not shared:
             continue
         ratings: list[list[Rating | None]] = [
-            [one.first_answers.get(person, {}).get(question) for one in shared] for person in people
+            [codes.first_answers.get(person, {}).get(question) for codes in shared] for person in people
         ]
         alpha = item_estimate(alpha_statistic(ratings, "nominal"), seed=seed)
         yield CodeAgreement(
@@ -148,4 +148,4 @@ def code_agreement(coded: Sequence[EventCodes], *, seed: int = 0) -> Iterator[Co
 
 
 def _questions(coded: Iterable[EventCodes]) -> list[str]:
-    return list(dict.fromkeys(name for one in coded for given in one.answers.values() for name in given))
+    return list(dict.fromkeys(name for codes in coded for given in codes.answers.values() for name in given))

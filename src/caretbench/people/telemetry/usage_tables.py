@@ -4,54 +4,49 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from caretbench.metrics.error_kinds.kind_table import error_kind_title
 from caretbench.metrics.intervals import MIN_CLUSTERS
 from caretbench.people.telemetry.events import REFUSAL_REASONS, EventReader
 from caretbench.people.telemetry.people_codes import CodeAnalysis
-from caretbench.people.telemetry.usage_analysis import ALL, FailureRow, ScenarioRow, UserRate, are_few
+from caretbench.people.telemetry.usage_analysis import ALL, FailureRow, ScenarioRow, UserRate
+from caretbench.text_tables import TextTable
 
 
-class TelemetryTable(NamedTuple):
-    """Table of texts, with a title."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
-def refusal_table(reader: EventReader) -> TelemetryTable:
+def refusal_table(reader: EventReader) -> TextTable:
     """Return the refused lines of a file by reason, with the first of each."""
     rows = [
         (reason, str(reader.refused[reason]), str(reader.first[reason].line), reader.first[reason].detail)
         for reason in REFUSAL_REASONS
         if reader.refused[reason]
     ]
-    return TelemetryTable("Refused lines", ("Reason", "Lines", "First line", "Detail of the first"), rows)
+    return TextTable("Refused lines", ("Reason", "Lines", "First line", "Detail of the first"), rows)
 
 
-def scenario_table(rows: Sequence[ScenarioRow]) -> TelemetryTable:
+def scenario_table(rows: Sequence[ScenarioRow]) -> TextTable:
     """Return acceptance and survival of all events, and by the properties that have several values."""
-    several = Counter(row.dimension for row in rows)
     shown = [
         (
             row.dimension, row.value, str(row.acceptance.events), str(row.acceptance.users), rate_text(row.share),
             rate_text(row.acceptance), rate_text(row.survival), rate_text(row.right),
         )
-        for row in rows
-        # A property with one value repeats the row of all events.
-        if row.dimension == ALL or several[row.dimension] > 1
+        for row in _shown(rows)
     ]  # fmt: skip
     columns = ("Property", "Value", "Seen", "Users", "Share", "Accepted", "Kept as it was", "Accepted or typed")
-    return TelemetryTable("Completions that were seen", columns, shown)
+    return TextTable("Completions that were seen", columns, shown)
+
+
+def _shown(rows: Sequence[ScenarioRow]) -> list[ScenarioRow]:
+    several = Counter(row.dimension for row in rows)
+    # A property with one value repeats the row of all events.
+    return [row for row in rows if row.dimension == ALL or several[row.dimension] > 1]
 
 
 def few_users_note(rows: Sequence[ScenarioRow]) -> str | None:
     """Return a note about scenarios whose events are mostly those of few users; None if there are none."""
-    several = Counter(row.dimension for row in rows)
-    shown = [row for row in rows if (row.dimension == ALL or several[row.dimension] > 1) and row.acceptance.events]
-    few = [row for row in shown if are_few(row.acceptance.effective_users)]
+    shown = [row for row in _shown(rows) if row.acceptance.events]
+    # A few users more may change these intervals much.
+    few = [row for row in shown if row.acceptance.effective_users < MIN_CLUSTERS]
     if not few:
         return None
     whole = next((row.acceptance for row in few if row.dimension == ALL), None)
@@ -62,31 +57,31 @@ def few_users_note(rows: Sequence[ScenarioRow]) -> str | None:
     )
 
 
-def failure_table(rows: Sequence[FailureRow]) -> TelemetryTable:
+def failure_table(rows: Sequence[FailureRow]) -> TextTable:
     """Return the error kinds of all events, the most frequent first."""
     whole = sorted((row for row in rows if row.dimension == ALL), key=lambda row: -(row.share.value or 0.0))
     shown = [(error_kind_title(row.kind), rate_text(row.share), rate_text(row.among_not_accepted)) for row in whole]
-    return TelemetryTable("Failures", ("Error kind", "Of the examined", "Of those not accepted"), shown)
+    return TextTable("Failures", ("Error kind", "Of the examined", "Of those not accepted"), shown)
 
 
-def code_tables(codes: CodeAnalysis) -> Iterator[TelemetryTable]:
+def code_tables(codes: CodeAnalysis) -> Iterator[TextTable]:
     """Yield the codes of people: shares and agreement."""
     rows = [
-        (one.question, one.code, f"{one.share:.1%} {_bounds(one.low, one.high, 100)}", str(one.first_at))
-        for one in codes.shares
+        (row.question, row.code, f"{row.share:.1%} {_bounds(row.low, row.high, 100)}", str(row.first_at))
+        for row in codes.shares
     ]
     title = f"Codes of {codes.people} people for {codes.events} of {codes.population} events that were not kept"
-    yield TelemetryTable(title, ("Question", "Code", "Share", "First at event"), rows)
+    yield TextTable(title, ("Question", "Code", "Share", "First at event"), rows)
     agreement = [
         (
-            one.question,
-            str(one.items),
-            "–" if one.equal is None else f"{one.equal:.0%}",
-            "undefined: all gave one code" if one.alpha is None else f"{one.alpha:.2f} {_bounds(one.low, one.high)}",
+            row.question,
+            str(row.items),
+            "–" if row.equal is None else f"{row.equal:.0%}",
+            "undefined: all gave one code" if row.alpha is None else f"{row.alpha:.2f} {_bounds(row.low, row.high)}",
         )
-        for one in codes.agreement
+        for row in codes.agreement
     ]
-    yield TelemetryTable("Agreement", ("Question", "Events", "Equal codes", "Krippendorff's alpha"), agreement)
+    yield TextTable("Agreement", ("Question", "Events", "Equal codes", "Krippendorff's alpha"), agreement)
 
 
 def _bounds(low: float | None, high: float | None, factor: float = 1) -> str:

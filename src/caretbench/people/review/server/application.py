@@ -88,7 +88,7 @@ class Protection:
     def _refusal(self, method: str, headers: Headers) -> tuple[int, str] | None:
         host, origin = headers.get("host", ""), headers.get("origin")
         try:
-            name, place = urlsplit(f"//{host}").hostname, urlsplit(origin or "").netloc
+            name, origin_host = urlsplit(f"//{host}").hostname, urlsplit(origin or "").netloc
         except ValueError:  # "[", a bracket of IPv6 that nothing closes
             return 400, "the header Host or Origin is malformed"
         if self._hosts is not None and name not in self._hosts:
@@ -103,7 +103,7 @@ class Protection:
             return 413, f"a request has at most {LARGEST_BODY} bytes"
         # What the browser itself says holds: a proxy may pass another host on, or drop its port (nginx's $host does).
         site = headers.get("sec-fetch-site")
-        is_foreign = origin is not None and place.lower() != host.lower() and origin.lower() != self._origin
+        is_foreign = origin is not None and origin_host.lower() != host.lower() and origin.lower() != self._origin
         if site not in {"same-origin", "none"} if site else is_foreign:
             return 403, "requests of other sites are refused"
         return None
@@ -179,10 +179,10 @@ def _routes(on: ReviewHandlers) -> list[Route]:
         Route("/owner", on.owner),
         Route("/item/{item}/text", on.plain_text),
         Route("/assets/{name}", on.asset),
-        Route("/api/queue", on.queue),
-        Route("/api/entry/{item}", on.entry),
-        Route("/api/events", on.events, methods=["POST"]),
-        Route("/api/last", on.last),
+        Route("/api/queue", on.for_person(on.queue)),
+        Route("/api/entry/{item}", on.for_person(on.entry)),
+        Route("/api/events", on.for_person(on.events), methods=["POST"]),
+        Route("/api/last", on.for_person(on.last)),
     ]
 
 

@@ -96,13 +96,8 @@ def code_html(language: str, before: str, span: str, after: str, *, marked: bool
     if not marked:
         return "".join(shown)
     near = range(first - NEAR_LINES, last + NEAR_LINES + 1)
-    return "".join(
-        _block(list(block), is_near=is_near)
-        for is_near, block in (
-            (is_near, (text for _, text in group))
-            for is_near, group in groupby(enumerate(shown), key=lambda entry: entry[0] in near)
-        )
-    )
+    blocks = groupby(enumerate(shown), key=lambda entry: entry[0] in near)
+    return "".join(_block([line for _, line in block], is_near=is_near) for is_near, block in blocks)
 
 
 def _block(lines: Sequence[str], *, is_near: bool) -> str:
@@ -157,33 +152,26 @@ def _lines(pieces: Iterator[_Piece]) -> list[list[_Piece]]:
 
 def _pieces(language: str, before: str, span: str, after: str) -> Iterator[_Piece]:
     """Yield the program's tokens, divided at the borders of the span; an empty span is an empty piece."""
-    bounds: list[tuple[Part, int]] = [
-        ("before", len(before)), ("span", len(before) + len(span)), ("after", len(before) + len(span) + len(after)),
-    ]  # fmt: skip
-    place, position = 0, 0
+    start, end = len(before), len(before) + len(span)
+    parts: list[tuple[Part, int, int]] = [("before", 0, start), ("span", start, end), ("after", end, end + len(after))]
+    position, empty_span_is_due = 0, not span
     for colour, value in _tokens(language, before + span + after):
-        while value:
-            part, end = bounds[place]
-            text, value = value[: end - position], value[end - position :]
-            if text or part == "span":
+        for part, first, last in parts:
+            text = value[max(first - position, 0) : max(last - position, 0)]
+            if text and part == "after" and empty_span_is_due:
+                yield _Piece("span", "", "")
+                empty_span_is_due = False
+            if text:
                 yield _Piece(part, colour, text)
-            position += len(text)
-            if position == end and place < len(bounds) - 1:
-                place += 1
-                if bounds[place][0] == "span" and not span:
-                    yield _Piece("span", "", "")
-                    place += 1
-    if place == 0 and not span:
+        position += len(value)
+    if empty_span_is_due:
         yield _Piece("span", "", "")
 
 
 def _tokens(language: str, text: str) -> Iterator[tuple[str, str]]:
     from pygments.token import STANDARD_TYPES
 
-    if len(text) > MAX_COLOURED:
-        yield "", text
-        return
-    lexer = _lexer(language)
+    lexer = _lexer(language) if len(text) <= MAX_COLOURED else None
     if lexer is None:
         yield "", text
         return
@@ -275,23 +263,20 @@ class EntryPages:
             raise KeyError(entry.item)
         former = self._state.former_decision(person.name, entry)
         given = answers if answers is not None else (former.answers if former else {})
-        html = (
-            environment()
-            .get_template("entry.html.j2")
-            .render(
-                protocol=self._state.protocol,
-                root=self._root,
-                entry=entry,
-                person=person.name,
-                item=item,
-                shown=Markup(self._item_html(item)),  # noqa: S704  # escaped by code_html and the template of items
-                questions=shown_questions(self._state.protocol, given, len(item.shown.choices)),
-                note=former.note if former else "",
-                returned=self._returned(person, entry.item),
-                sides=self._sides(person, entry.item),
-                event_id=new_event_id(),
-                adjudicates=person.role == "adjudicator",
-            )
+        html = rendered(
+            "entry.html.j2",
+            protocol=self._state.protocol,
+            root=self._root,
+            entry=entry,
+            person=person.name,
+            item=item,
+            shown=Markup(self._item_html(item)),  # noqa: S704  # escaped by code_html and the template of items
+            questions=shown_questions(self._state.protocol, given, len(item.shown.choices)),
+            note=former.note if former else "",
+            returned=self._returned(person, entry.item),
+            sides=self._sides(person, entry.item),
+            event_id=new_event_id(),
+            adjudicates=person.role == "adjudicator",
         )
         compared = {"span": item.shown.span, "reference": item.shown.reference}
         return {"item": entry.item, "repeat": entry.repeat, "html": html, **compared}
@@ -301,19 +286,16 @@ class EntryPages:
         if page is None:
             shown = item.shown
             code = code_html(item.language, shown.before, shown.span, shown.after)
-            page = (
-                environment()
-                .get_template("item.html.j2")
-                .render(
-                    item=item,
-                    shown=shown,
-                    code=Markup(code),  # noqa: S704  # escaped by code_html
-                    tests=_plain_code(item.language, shown.tests),
-                    files=[(file.path, _plain_code("", file.text)) for file in shown.files],
-                    choices=list(zip(LETTERS, choices_html(shown.choices), strict=False)),
-                    patches=any(map(_is_patch, shown.choices)),
-                    visible=lambda text: Markup(visible_html(text)),  # noqa: S704  # escaped
-                )
+            page = rendered(
+                "item.html.j2",
+                item=item,
+                shown=shown,
+                code=Markup(code),  # noqa: S704  # escaped by code_html
+                tests=_plain_code(item.language, shown.tests),
+                files=[(file.path, _plain_code("", file.text)) for file in shown.files],
+                choices=list(zip(LETTERS, choices_html(shown.choices), strict=False)),
+                patches=any(map(_is_patch, shown.choices)),
+                visible=lambda text: Markup(visible_html(text)),  # noqa: S704  # escaped
             )
             while len(self._items) >= _CACHED_ITEMS:
                 del self._items[next(iter(self._items))]
@@ -374,7 +356,7 @@ def answer_texts(protocol: ReviewProtocol, event: ReviewEvent) -> dict[str, str]
         if question.name in event.answers:
             value = event.answers[question.name]
             letter = LETTERS[int(value)] if question.kind == "problem_choice" else str(value)
-            words[question.name] = "; ".join(one.text for one in question.chosen(value)) or letter
+            words[question.name] = "; ".join(option.text for option in question.chosen(value)) or letter
     return words
 
 
@@ -411,9 +393,13 @@ def _plain_code(language: str, text: str) -> Markup:
     return Markup(code_html(language, "", text, "", marked=False)) if text else Markup("")  # noqa: S704  # escaped
 
 
+def rendered(template: str, **values: Any) -> str:
+    """Return a page, or a part of one, by its template; all values are escaped."""
+    return _environment().get_template(template).render(**values)
+
+
 @cache
-def environment() -> Environment:
-    """Return the environment of the templates; everything is escaped."""
+def _environment() -> Environment:
     return Environment(
         loader=PackageLoader("caretbench.people.review.server"),
         autoescape=True,

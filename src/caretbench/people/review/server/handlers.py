@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, Final, NamedTuple
@@ -19,7 +19,7 @@ from caretbench.people.review.database import Person, ReviewDatabase
 from caretbench.people.review.protocol import PAGE_KEYS, Answer
 from caretbench.people.review.queues import QueueEntry
 from caretbench.people.review.records import OWNER, new_event_id, now
-from caretbench.people.review.server.entries import EntryPages, answer_texts, environment, visible_html
+from caretbench.people.review.server.entries import EntryPages, answer_texts, rendered, visible_html
 from caretbench.people.review.server.submitted_events import BrowserClock, Verdict, foreign_page, submit
 from caretbench.people.review.state import ReviewState
 from caretbench.people.review.status import item_table, status_tables
@@ -53,6 +53,9 @@ class Accounts(NamedTuple):
         name = value.encode("latin-1").decode("utf-8", "replace").strip() if value else ""
         return name or None
 
+
+PersonHandler = Callable[[Request, Person], Awaitable[Response]]
+"""Handler of a request by a person whom the server knows."""
 
 HELD_ENTRIES: Final = 20
 """Number of entries that a browser holds, so that a reviewer can go on without the server."""
@@ -198,11 +201,22 @@ class ReviewHandlers:
 
     # --- interface of the page's script ---
 
-    async def queue(self, request: Request) -> Response:
+    def for_person(self, handler: PersonHandler) -> Callable[[Request], Awaitable[Response]]:
+        """Return a handler with the person whose page asks; strangers and pages of somebody else are refused."""
+
+        async def checked(request: Request) -> Response:
+            person = self.person(request)
+            if person is None or person.role == "owner":
+                return JSONResponse({"error": "not invited"}, 401)
+            claimed = request.query_params.get("person", person.name)
+            if claimed != person.name:
+                return JSONResponse({"error": foreign_page(claimed, person)}, 409)
+            return await handler(request, person)
+
+        return checked
+
+    async def queue(self, request: Request, person: Person) -> Response:
         """Return the next entries of a person; only those that the browser does not hold have their HTML."""
-        person = self._caller(request)
-        if isinstance(person, Response):
-            return person
         self.state.refresh()
         held = set(request.query_params.get("held", "").split(","))
         entries = []
@@ -211,33 +225,24 @@ class ReviewHandlers:
             entries.append(
                 {"item": entry.item, "repeat": entry.repeat} if name in held else self.pages.entry(person, entry)
             )
-        return JSONResponse(self._facts(person) | {"entries": entries})
+        return JSONResponse(self.state.progress(person.name)._asdict() | {"entries": entries})
 
-    async def entry(self, request: Request) -> Response:
+    async def entry(self, request: Request, person: Person) -> Response:
         """Return one entry that the person has decided, to undo it."""
-        person = self._caller(request)
-        if isinstance(person, Response):
-            return person
         entry = QueueEntry(request.path_params["item"], int(request.query_params.get("repeat") == "1"))
         if not self._may_see(person, entry.item):
             return JSONResponse({"error": "no such item in your queue"}, 404)
         return JSONResponse(self._decided(person, entry))
 
-    async def last(self, request: Request) -> Response:
+    async def last(self, _request: Request, person: Person) -> Response:
         """Return the entry of the person's last decision with its answers, to undo it; an empty object without one."""
-        person = self._caller(request)
-        if isinstance(person, Response):
-            return person
         event = self.state.last_decision(person.name)
         if event is None:
             return JSONResponse({})
         return JSONResponse(self._decided(person, QueueEntry(event.item, event.repeat)))
 
-    async def events(self, request: Request) -> Response:
+    async def events(self, request: Request, person: Person) -> Response:
         """Store events of a browser; say of each what became of it."""
-        person = self._caller(request)
-        if isinstance(person, Response):
-            return person
         try:
             values = replace_surrogates(json.loads(await request.body()))
         except (ValueError, RecursionError):
@@ -252,9 +257,9 @@ class ReviewHandlers:
             verdicts.extend(submit(self.database, self.state, person, value, clock) for value in values)
         except OSError as error:
             return JSONResponse({"error": f"not stored: {error}", "results": _as_json(verdicts)}, 507)
-        told = [self._warm_up(person, value) for value in values]
+        warm_up = list(filter(None, (self._warm_up(person, value) for value in values)))
         return JSONResponse(
-            self._facts(person) | {"results": _as_json(verdicts), "warm_up": [one for one in told if one]}
+            self.state.progress(person.name)._asdict() | {"results": _as_json(verdicts), "warm_up": warm_up}
         )
 
     # --- parts ---
@@ -264,8 +269,8 @@ class ReviewHandlers:
         """The guidelines as HTML."""
         from markdown_it import MarkdownIt
 
-        rendered = MarkdownIt("commonmark", {"html": False}).render(self.state.protocol.guidelines)
-        return Markup(rendered)  # noqa: S704  # HTML in the text is escaped
+        html = MarkdownIt("commonmark", {"html": False}).render(self.state.protocol.guidelines)
+        return Markup(html)  # noqa: S704  # HTML in the text is escaped
 
     def person(self, request: Request) -> Person | None:
         """Return whose request this is, by the proxy's account or else by the cookie; None: a stranger's."""
@@ -283,14 +288,6 @@ class ReviewHandlers:
             return _message(f"{account} is not invited", "Ask for it: caretbench review invite.", 403)
         return _message("Who are you?", "Open the link that you got. It works once, in one browser.", 401)
 
-    def _caller(self, request: Request) -> Person | Response:
-        """Return the person whose page asks, or the refusal of a stranger and of a page of somebody else."""
-        person = self.person(request)
-        if person is None or person.role == "owner":
-            return JSONResponse({"error": "not invited"}, 401)
-        claimed = request.query_params.get("person", person.name)
-        return person if claimed == person.name else JSONResponse({"error": foreign_page(claimed, person)}, 409)
-
     def _may_see(self, person: Person, item: str) -> bool:
         """Return whether an item is shown to a person: one to decide, or one that the person has decided."""
         if item not in self.state.kinds:
@@ -298,10 +295,6 @@ class ReviewHandlers:
         if person.role == "adjudicator":
             return self.state.is_disputed(item) or self.state.final_decision(item) is not None
         return person.role == "reviewer" and person.name in self.state.people_of(item)
-
-    def _facts(self, person: Person) -> dict[str, Any]:
-        progress = self.state.progress(person.name)
-        return {"done": progress.done, "total": progress.total}
 
     def _decided(self, person: Person, entry: QueueEntry) -> dict[str, Any]:
         """Return an entry with the person's answers so far."""
@@ -378,8 +371,7 @@ class ReviewList:
                 rows.append((on.root, title, left))
         if not rows:
             return self._reviews[0].stranger(request)
-        page = environment().get_template("reviews.html.j2").render(rows=rows, protocol={"title": "Reviews"})
-        return HTMLResponse(page)
+        return HTMLResponse(rendered("reviews.html.j2", rows=rows, protocol={"title": "Reviews"}))
 
     async def find_link(self, request: Request) -> Response:
         """Lead to the review that a link belongs to."""
@@ -393,18 +385,13 @@ def _as_json(verdicts: list[Verdict]) -> list[dict[str, str]]:
 
 
 def _page(name: str, handlers: ReviewHandlers, **values: Any) -> HTMLResponse:
-    protocol = handlers.state.protocol
-    text = (
-        environment()
-        .get_template(name)
-        .render(protocol=protocol, guidelines=handlers.guidelines_html, root=handlers.root, **values)
-    )
+    protocol, guidelines = handlers.state.protocol, handlers.guidelines_html
+    text = rendered(name, protocol=protocol, guidelines=guidelines, root=handlers.root, **values)
     return HTMLResponse(text.encode("utf-8", "replace").decode())
 
 
 def _message(title: str, text: str, status: int) -> HTMLResponse:
-    page = environment().get_template("message.html.j2").render(title=title, text=text, protocol={"title": title})
-    return HTMLResponse(page, status)
+    return HTMLResponse(rendered("message.html.j2", title=title, text=text, protocol={"title": title}), status)
 
 
 def _unknown_link() -> HTMLResponse:

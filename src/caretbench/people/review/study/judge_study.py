@@ -156,64 +156,62 @@ def study_result(
         simulated: The ratings were made by a program.
         seed: Seed of the intervals.
     """
-    return _Study(texts, judges, criterion, seed).result(simulated=simulated)
+    study = _Study({text.key: text for text in texts}, judges, seed)
+    totals = {
+        text.key: {person: scores[TOTAL] for person, scores in text.people.items()} for text in study.texts.values()
+    }
+    return StudyResult(
+        criterion=criterion,
+        simulated=simulated,
+        people=len({person for given in totals.values() for person in given}),
+        texts=len(study.texts),
+        alpha=alpha_of_people(totals),
+        comparisons=tuple(study.comparisons()),
+        replacements=tuple(study.replacement(judge) for judge in judges),
+        styles=tuple(study.style_gaps()),
+    )
 
 
-class _Study:
-    def __init__(self, texts: Sequence[RatedText], judges: Sequence[StudyJudge], criterion: str, seed: int) -> None:
-        self._texts = {text.key: text for text in texts}
-        self._criterion = criterion
-        self._seed = seed
-        self._judges = list(judges)
+class _Study(NamedTuple):
+    """Rated texts by key and the judges of a study."""
 
-    def result(self, *, simulated: bool) -> StudyResult:
-        totals = {
-            key: {person: scores[TOTAL] for person, scores in text.people.items()} for key, text in self._texts.items()
-        }
-        return StudyResult(
-            criterion=self._criterion,
-            simulated=simulated,
-            people=len({person for given in totals.values() for person in given}),
-            texts=len(self._texts),
-            alpha=alpha_of_people(totals),
-            comparisons=tuple(self._comparisons()),
-            replacements=tuple(self._replacement(judge) for judge in self._judges),
-            styles=tuple(self._style_gaps()),
-        )
+    texts: Mapping[TextKey, RatedText]
+    judges: Sequence[StudyJudge]
+    seed: int
 
-    def _people_mean(self, key: TextKey, score: str = TOTAL) -> float | None:
-        given = [scores[score] for scores in self._texts[key].people.values() if score in scores]
+    def people_mean(self, key: TextKey, score: str = TOTAL) -> float | None:
+        given = [scores[score] for scores in self.texts[key].people.values() if score in scores]
         return math.fsum(given) / len(given) if given else None
 
-    def _pairs(self, judge: StudyJudge, keys: Iterable[TextKey], score: str = TOTAL) -> tuple[list[float], list[float]]:
+    def pairs(self, judge: StudyJudge, keys: Iterable[TextKey], score: str = TOTAL) -> tuple[list[float], list[float]]:
         """Return the scores of a judge and the means of people, for the texts that have both."""
         ours, theirs = [], []
         for key in keys:
-            mean = self._people_mean(key, score)
+            mean = self.people_mean(key, score)
             if mean is not None and score in judge.scores.get(key, {}):
                 ours.append(judge.scores[key][score])
                 theirs.append(mean)
         return ours, theirs
 
-    def _estimate(self, statistic: ItemStatistic) -> StudyNumber:
+    def estimate(self, statistic: ItemStatistic) -> StudyNumber:
         if statistic.items < MINIMUM_PART:
             return StudyNumber(value=statistic.estimate)
-        estimate = item_estimate(statistic, seed=self._seed, resamples=RESAMPLES)
+        estimate = item_estimate(statistic, seed=self.seed, resamples=RESAMPLES)
         return StudyNumber(value=estimate.value, low=estimate.low, high=estimate.high)
 
     # --- judges and people ---
 
-    def _comparisons(self) -> Iterator[JudgeComparison]:
-        strata = sorted({text.stratum for text in self._texts.values()})
-        for judge in self._judges:
+    def comparisons(self) -> Iterator[JudgeComparison]:
+        strata = sorted({text.stratum for text in self.texts.values()})
+        for judge in self.judges:
             names = dict.fromkeys(name for scores in judge.scores.values() for name in scores)
             for score in sorted(names, key=lambda name: name != TOTAL):
                 for part in ("all", *(strata if len(strata) > 1 else ())):
-                    keys = [key for key in self._texts if part in {"all", self._texts[key].stratum}]
-                    ours, theirs = self._pairs(judge, keys, score)
+                    keys = [key for key in self.texts if part in {"all", self.texts[key].stratum}]
+                    ours, theirs = self.pairs(judge, keys, score)
                     if len(ours) < MINIMUM_ITEMS:
                         continue
-                    people = {person for key in keys for person in self._texts[key].people}
+                    people = {person for key in keys for person in self.texts[key].people}
                     rounded = [[float(round(value)) for value in series] for series in (ours, theirs)]
                     yield JudgeComparison(
                         judge=judge.name,
@@ -222,44 +220,44 @@ class _Study:
                         score=score,
                         texts=len(ours),
                         people=len(people),
-                        spearman=self._estimate(spearman_statistic(ours, theirs)),
-                        pearson=self._estimate(pearson_statistic(ours, theirs)),
-                        mean_difference=self._estimate(mean_difference_statistic(ours, theirs)),
-                        kappa=self._estimate(cohen_statistic(rounded[0], rounded[1], "quadratic")),
+                        spearman=self.estimate(spearman_statistic(ours, theirs)),
+                        pearson=self.estimate(pearson_statistic(ours, theirs)),
+                        mean_difference=self.estimate(mean_difference_statistic(ours, theirs)),
+                        kappa=self.estimate(cohen_statistic(rounded[0], rounded[1], "quadratic")),
                     )
 
-    def _replacement(self, judge: StudyJudge) -> JudgeReplacement:
-        keys = [key for key in self._texts if TOTAL in judge.scores.get(key, {})]
+    def replacement(self, judge: StudyJudge) -> JudgeReplacement:
+        keys = [key for key in self.texts if TOTAL in judge.scores.get(key, {})]
         people: dict[str, dict[str, float | str]] = defaultdict(dict)
         for key in keys:
-            for person, scores in self._texts[key].people.items():
+            for person, scores in self.texts[key].people.items():
                 people[person][_name(key)] = scores[TOTAL]
         replacement = replacement_test({_name(key): judge.scores[key][TOTAL] for key in keys}, people)
         return JudgeReplacement(
             judge=judge.name, criterion=judge.criterion, texts=len(keys), winning_rate=replacement.winning_rate,
             advantage=replacement.advantage, passes=replacement.passes, reason=replacement.reason,
             people=tuple(
-                PersonReplacement(person=one.person, texts=one.items, advantage=one.advantage, p_value=one.p_value,
-                                  wins=one.wins)
-                for one in replacement.people
+                PersonReplacement(person=test.person, texts=test.items, advantage=test.advantage, p_value=test.p_value,
+                                  wins=test.wins)
+                for test in replacement.people
             ),
         )  # fmt: skip
 
-    def _style_gaps(self) -> Iterator[StyleGap]:
+    def style_gaps(self) -> Iterator[StyleGap]:
         """Yield the gaps of all judges and styles, as one family of tests: with many, some would differ by chance."""
         scores_by_style: dict[tuple[int, str], list[tuple[float, float, str]]] = {}
-        for index, judge in enumerate(self._judges):
-            for key in self._texts:
-                for style, variant in self._texts[key].variants.items():
+        for index, judge in enumerate(self.judges):
+            for key in self.texts:
+                for style, variant in self.texts[key].variants.items():
                     if key in judge.scores and variant in judge.scores:
                         scores = judge.scores[key][TOTAL], judge.scores[variant][TOTAL], key[0]
                         scores_by_style.setdefault((index, style), []).append(scores)
         pairs = [Pair(*(list(column) for column in zip(*rows, strict=True))) for rows in scores_by_style.values()]
-        for (index, style), gap in zip(scores_by_style, compare_family(pairs, seed=self._seed), strict=True):
+        for (index, style), gap in zip(scores_by_style, compare_family(pairs, seed=self.seed), strict=True):
             low, high = (None if math.isnan(bound) or gap.n < MINIMUM_PART else bound
                          for bound in (gap.interval.low, gap.interval.high))  # fmt: skip
             yield StyleGap(
-                judge=self._judges[index].name, criterion=self._judges[index].criterion, style=style, texts=gap.n,
+                judge=self.judges[index].name, criterion=self.judges[index].criterion, style=style, texts=gap.n,
                 gap=StudyNumber(value=gap.difference, low=low, high=high), p_value=gap.p_value,
                 verdict=gap.verdict("higher", "lower"),
             )  # fmt: skip
@@ -267,16 +265,6 @@ class _Study:
 
 def _name(key: TextKey) -> str:
     return f"{key[0]}#{key[1]}"
-
-
-def scaled(scores: Mapping[str, float], maximum: float, people_maximum: float) -> Mapping[str, float]:
-    """Return scores on the scale of people, for a criterion with another maximum."""
-    factor = people_maximum / maximum
-    return scores if factor == 1 else {name: value * factor for name, value in scores.items()}
-
-
-STUDY_NAME: Final = "study.json"
-"""Name of the results in the folder of the review."""
 
 
 class JudgeStudy:
@@ -313,15 +301,14 @@ class JudgeStudy:
         ratings = review_ratings(database, state, folder)
         if not ratings:
             raise DataError(f"{database.path}: nobody has rated an answer yet; see `caretbench review status`")
-        wanted = [get_criterion(name) for name in dict.fromkeys(criteria)]
+        named = {name: get_criterion(name) for name in criteria}
         rated_by = ratings[0].criterion
-        self._own = next((one for one in wanted if one.key == rated_by), None) or get_criterion(rated_by)
+        self._own = next((asked for asked in named.values() if asked.key == rated_by), None) or get_criterion(rated_by)
         self._simulated = all(row.simulated for row in ratings)
         rows = [row for row in ratings if row.simulated == self._simulated]
-        self.texts, chosen = _rated_texts(database, state, folder, rows, self._own)
-        names = dict(zip(dict.fromkeys(criteria), wanted, strict=True)) or {rated_by: self._own}
+        self.texts, chosen = _rated_texts(state, folder, rows, self._own)
         self.plans: dict[str, JudgingPlan] = {}
-        for name, judged_by in names.items():
+        for name, judged_by in (named or {rated_by: self._own}).items():
             if judged_by.then is not None:
                 raise DataError(f"{judged_by.key}: a study is of criteria that give scores; this one finds statements")
             plan = JudgingPlan(folder, replace(config, criterion=name, control_problems=0), check_access, chosen=chosen)
@@ -353,41 +340,39 @@ class JudgeStudy:
 
     def _judges(self, key: str, plan: JudgingPlan) -> list[StudyJudge]:
         criterion = plan.batches[0].criterion
-        judged = scores_by_judge(self.folder.judgements(), key)
-        wanted = set(self._config.judges) or {name for name, _ in judged}
-        keys = {text.key for text in self.texts} | {one for text in self.texts for one in text.variants.values()}
+        by_judge = scores_by_judge(self.folder.judgements(), key)
+        wanted = set(self._config.judges) or {name for name, _ in by_judge}
+        keys = {judged for text in self.texts for judged in (text.key, *text.variants.values())}
         judges = []
-        for (name, parameters), scores in judged.items():
+        for (name, parameters), scores in by_judge.items():
             own_scores = {text: self._scores(criterion, value) for text, value in scores.items() if text in keys}
             if name in wanted and any(text.key in own_scores for text in self.texts):
-                several = sum(other == name for other, _ in judged) > 1
+                several = sum(other == name for other, _ in by_judge) > 1
                 judges.append(StudyJudge(f"{name} {parameters[:6]}" if several else name, key, own_scores))
         return judges
 
     def _scores(self, criterion: Criterion, value: TextScores) -> Mapping[str, float]:
-        total = {TOTAL: criterion.value(value.means)}
+        total = criterion.value(value.means)
         if criterion.key != self._own.key:
-            return scaled(total, criterion.maximum, self._own.maximum)
-        return {name: value.means[name] for name in rated_score_names(criterion) if name in value.means} | total
+            # On the scale of people, for a criterion with another maximum.
+            return {TOTAL: total * (self._own.maximum / criterion.maximum)}
+        scores = {name: value.means[name] for name in rated_score_names(criterion) if name in value.means}
+        return scores | {TOTAL: total}
 
 
 def write_study(folder: Path, result: StudyResult) -> Path:
     """Write the results into the folder of a review; return the path."""
-    path = folder / STUDY_NAME
+    path = folder / "study.json"
     write_document(path, result)
     return path
 
 
 def _rated_texts(
-    database: ReviewDatabase, state: ReviewState, folder: RunFolder, rows: Sequence[HumanRating], criterion: Criterion
+    state: ReviewState, folder: RunFolder, rows: Sequence[HumanRating], criterion: Criterion
 ) -> tuple[list[RatedText], list[DistinctText]]:
     """Return the rated texts, and the texts to judge: these and their variants in another style."""
     problems = {problem.id: problem for problem in folder.problems()}
-    items = {
-        (item.problem_id, item.answer): item
-        for _, item_id, item in database.items()
-        if item.kind == "item" and item_id not in state.replaced
-    }
+    items = {(item.problem_id, item.answer): item for item in state.current_items().values()}
     rated: list[RatedText] = []
     chosen: dict[TextKey, DistinctText] = {}
     for key, group in itertools.groupby(rows, key=lambda row: (row.problem_id, row.answer)):
@@ -428,11 +413,11 @@ def study_lines(result: StudyResult) -> Iterator[str]:
         yield f"{row.judge} ({row.criterion}), {row.texts} texts: {'; '.join(parts)}"
 
 
-def _replacement_text(one: JudgeReplacement) -> str:
-    if one.passes is None:
-        return f"no test against people: {one.reason}"
-    verdict = "may take the place of a person" if one.passes else "may not take the place of a person"
-    return f"{verdict}, wins against {one.winning_rate:.0%} of them"
+def _replacement_text(row: JudgeReplacement) -> str:
+    if row.passes is None:
+        return f"no test against people: {row.reason}"
+    verdict = "may take the place of a person" if row.passes else "may not take the place of a person"
+    return f"{verdict}, wins against {row.winning_rate:.0%} of them"
 
 
 def _text(number: StudyNumber, form: str = ".2f") -> str:

@@ -47,7 +47,7 @@ def with_harmless_lines(caret: Caret, text: str) -> str | None:
     for position in _line_starts(tree, len(encode(caret.prefix)), text):
         line = text[position:].partition("\n")[0]
         indent = line[: len(line) - len(line.lstrip())]
-        lines = "".join(f"{indent}{marks.line} {one}\n" for one in HARMLESS_TEXTS)
+        lines = "".join(f"{indent}{marks.line} {comment}\n" for comment in HARMLESS_TEXTS)
         changed = text[:position] + lines + text[position:]
         if _keeps_tokens(tree, caret, changed):
             return changed
@@ -85,7 +85,7 @@ def _is_comment(node: tree_sitter.Node) -> bool:
 
 
 def _is_in_text(node: tree_sitter.Node | None) -> bool:
-    return any(_TEXT_NODES.search(one.type) for one in upwards(node))
+    return any(_TEXT_NODES.search(outer.type) for outer in upwards(node))
 
 
 def _longer(text: str) -> str | None:
