@@ -116,7 +116,7 @@ def _problem(name: str, about: Description, row: DataRow, language: str) -> Prob
     if fields.hole is not None:
         prefix, suffix = _halves(row, fields.hole, values)
     else:
-        prefix, suffix = (_code(row, part, values) for part in (fields.prefix, fields.suffix))
+        prefix, suffix = (_code(row, template, values) for template in (fields.prefix, fields.suffix))
     statement = _statement(row, fields.statement, values, prefix, suffix) if fields.statement else None
     checks = _checks(row, about, values)
     inputs = "\n".join(case.stdin for check in checks if isinstance(check, CasesCheck) for case in check.cases)
@@ -195,7 +195,9 @@ def _checks(row: DataRow, about: Description, values: Mapping[str, Any]) -> tupl
         return (PredicateCheck(name=MATCH),)
     if about.check in ("program", "project"):
         return (ProgramCheck(),)
-    cases = _value(row, about.fields.cases, values)
+    cases = _lookup(values, about.fields.cases)
+    if cases is None:
+        raise DataError(f"{row.where}: the field {about.fields.cases!r} is missing")
     if isinstance(cases, str):  # in SAFIM's later releases a text in JSON
         try:
             cases = json.loads(cases)
@@ -301,13 +303,6 @@ def _text(
     if templates:
         raise DataError(f"{row.where}: the field {' or '.join(missing)} is missing")
     return ""
-
-
-def _value(row: DataRow, name: str, values: Mapping[str, Any]) -> Any:
-    value = _lookup(values, name)
-    if value is None:
-        raise DataError(f"{row.where}: the field {name!r} is missing")
-    return value
 
 
 def _lookup(values: Any, name: str) -> Any:

@@ -29,7 +29,6 @@ from caretbench.suites import suite_of_run
 from caretbench.text_tables import p_text
 
 BASE: Final = "base"
-WATCHED_FILE: Final = "watched.json"
 _ADAPTERS: Final = ("adapter_config.json", "adapter_model.safetensors", "adapter.gguf")
 
 
@@ -44,7 +43,7 @@ class Checkpoint(NamedTuple):
     def stamp(self) -> str:
         """Hash of the spec and of the files."""
         files = [] if self.path is None else [self.path, *sorted(self.path.rglob("*"))]
-        return sha256_json([self.spec, [(one.name, weights_sha256(one)) for one in files if one.is_file()]])
+        return sha256_json([self.spec, [(file.name, weights_sha256(file)) for file in files if file.is_file()]])
 
 
 class _Watched(Row):
@@ -97,14 +96,14 @@ def find_checkpoints(folder: Path, base: str | None, template: str | None) -> li
     if template is not None and "{}" not in template:
         raise UsageError(f"-m {template}: {{}} is missing, the place of a checkpoint's path")
     checkpoints = []
-    for path in sorted(folder.resolve().iterdir(), key=lambda one: _natural(one.name)):
+    for path in sorted(folder.resolve().iterdir(), key=lambda file: _natural(file.name)):
         # A checkpoint that is still written has such a name.
         if path.name.startswith(".") or path.suffix in (".tmp", ".partial"):
             continue
         spec = template.replace("{}", str(path)) if template else _spec(path, base)
         if spec is not None:
             checkpoints.append(Checkpoint(path.stem if path.is_file() else path.name, spec, path))
-    names = [BASE, *(one.name for one in checkpoints)]
+    names = [BASE, *(checkpoint.name for checkpoint in checkpoints)]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"{folder}: two checkpoints are called {twice!r}; rename one")
     if not checkpoints:
@@ -149,9 +148,9 @@ def watch(
     complaints: list[str] = []
     for index, checkpoint in enumerate(checkpoints):
         model = config.models[0].model_copy(update={"name": checkpoint.name, "spec": checkpoint.spec})
-        own = config.model_copy(update={"models": (model,), "output": output / checkpoint.name, "together": True})
+        alone = config.model_copy(update={"models": (model,), "output": output / checkpoint.name, "together": True})
         try:
-            plan = ResolvedRun.from_config(own, None, check_access)
+            plan = ResolvedRun.from_config(alone, None, check_access)
             complaints += [f"{checkpoint.name}: {line}" for line in _complete(checkpoint, plan, opener, progress)]
         except CaretBenchError as error:
             if not index:
@@ -181,7 +180,7 @@ def _complete(checkpoint: Checkpoint, plan: ResolvedRun, opener: ClientOpener, p
     Raises:
         UsageError: the files of the checkpoint changed since.
     """
-    path = plan.config.root / WATCHED_FILE
+    path = plan.config.root / "watched.json"
     expected = _Watched(stamp=checkpoint.stamp, settings=sha256_json(plan.config.model_dump(mode="json")))
     stored = read_document(path, _Watched) if path.exists() else None
     if stored == expected:

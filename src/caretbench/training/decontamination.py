@@ -47,7 +47,6 @@ _EXCERPT: Final = 100
 _EVERY: Final = 500
 """Rows between two reports of progress."""
 
-REMOVED_FILE: Final = "removed.jsonl"
 REPORT_FILE: Final = "decontamination.json"
 
 
@@ -87,7 +86,7 @@ class BenchmarkIndex:
     def __init__(self, benchmarks: Sequence[BenchmarkProblems], rule: Rule = "default", min_run: int = MIN_RUN) -> None:
         self._rule, self._min_run = rule, max(min_run, GRAM)
         self._numbers: dict[str, int] = {}
-        self._benchmarks = dict.fromkeys((one.name for one in benchmarks), 0)
+        self._benchmarks = dict.fromkeys((benchmark.name for benchmark in benchmarks), 0)
         # A benchmark asks for many middles of one program: HumanEval-Infilling 8,488 of 164.
         texts: dict[str, tuple[str, Problem]] = {}
         for benchmark in benchmarks:
@@ -107,10 +106,10 @@ class BenchmarkIndex:
         self._last = self._first + counts
         # Within one benchmark: that several benchmarks hold one function of HumanEval makes it no boilerplate.
         clusters = [(name, problem.cluster) for name, problem in texts.values()]
-        numbers = {one: number for number, one in enumerate(dict.fromkeys(clusters))}
+        numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
         places = {name: index for index, name in enumerate(self._benchmarks)}
         benchmark_of = numpy.asarray([places[name] for name, _ in numbers], int)
-        cluster_of = numpy.asarray([numbers[one] for one in clusters], int)[self._owners]
+        cluster_of = numpy.asarray([numbers[cluster] for cluster in clusters], int)[self._owners]
         held = numpy.repeat(numpy.arange(len(self._grams)), counts)
         in_clusters = numpy.unique(numpy.stack((held, cluster_of)), axis=1)
         in_benchmarks = numpy.stack((in_clusters[0], benchmark_of[in_clusters[1]]))
@@ -123,10 +122,9 @@ class BenchmarkIndex:
         tokens = TOKEN.findall(_RULE.sub(r"\1", text))
         if not tokens:
             return [], numpy.empty(0, numpy.uint64)
-        known = self._numbers
-        for token in set(tokens).difference(known):
-            known[token] = int(sha256_text(token)[:16], 16)
-        numbers = numpy.fromiter(map(known.__getitem__, tokens), numpy.uint64, len(tokens))
+        for token in set(tokens).difference(self._numbers):
+            self._numbers[token] = int(sha256_text(token)[:16], 16)
+        numbers = numpy.fromiter(map(self._numbers.__getitem__, tokens), numpy.uint64, len(tokens))
         windows = numpy.lib.stride_tricks.sliding_window_view(numbers, min(GRAM, len(numbers)))
         # The sum overflows on purpose: it is taken modulo 2^64.
         return tokens, (windows * _FACTORS[-windows.shape[1] :]).sum(axis=1, dtype=numpy.uint64)
@@ -158,7 +156,7 @@ class BenchmarkIndex:
         return Contamination.model_validate({"row": number, "id": identity, **overlap})
 
     def _covered_problem(
-        self, places: NDArray[numpy.int64], own: NDArray[numpy.bool_], common: NDArray[numpy.bool_], length: int
+        self, places: NDArray[numpy.int64], counted: NDArray[numpy.bool_], common: NDArray[numpy.bool_], length: int
     ) -> tuple[int, int, int] | None:
         """Return a problem that a row holds though it has no long run of its own, with begin and tokens of the run.
 
@@ -167,14 +165,14 @@ class BenchmarkIndex:
         """
         begin, run = _longest_run(common, length)
         # Counting is expensive, and rows with one or two common grams are many.
-        for hits, least, needed in ((common, 2 * GRAM, _MIN_COVERED), (own, GRAM, _MIN_SHARE)):
+        for hits, least, needed in ((common, 2 * GRAM, _MIN_COVERED), (counted, GRAM, _MIN_SHARE)):
             if run < least or not hits.any():
                 continue
             unique = numpy.unique(places[hits])
-            held = [self._owners[self._first[place] : self._last[place]] for place in unique]
+            held = [self._owners[self._first[gram] : self._last[gram]] for gram in unique]
             counts = numpy.bincount(numpy.concatenate(held), minlength=len(self._names))
             ratios = counts / self._sizes
-            if hits is own:
+            if hits is counted:
                 ratios[self._lengths >= self._min_run] = 0
             owner = int(numpy.argmax(ratios))
             if ratios[owner] >= needed:
@@ -224,7 +222,7 @@ def decontaminate(
     """
     if output is not None and (output / REPORT_FILE).exists():
         raise UsageError(f"{output}: holds a decontaminated corpus already; name another folder")
-    benchmarks = [read_benchmark(one) for one in dict.fromkeys(against)]
+    benchmarks = [read_benchmark(text) for text in dict.fromkeys(against)]
     index = BenchmarkIndex(benchmarks, rule, min_run)
     progress("benchmarks", len(benchmarks), len(benchmarks))
     rows = 0
@@ -246,11 +244,11 @@ def decontaminate(
         deque(kept(), maxlen=0)
     else:
         write_parts(output / PAIRS_FILE, kept())
-    met = {name: Counter(one.problem_id for one in removed if one.benchmark == name) for name in index.problems}
-    counts = {name: dict(one.most_common()) for name, one in met.items()}
+    met = {name: Counter(row.problem_id for row in removed if row.benchmark == name) for name in index.problems}
+    counts = {name: dict(problems.most_common()) for name, problems in met.items()}
     result = Decontamination(rows, len(removed), index.problems, counts)
     if output is not None:
-        write_rows(output / REMOVED_FILE, removed)
+        write_rows(output / "removed.jsonl", removed)
         if (manifest := corpus / MANIFEST_FILE).is_file():
             write_atomically(output / MANIFEST_FILE, manifest.read_bytes())
         asked = {"corpus": str(corpus), "rule": rule, "min_run": min_run, "against": list(against)}
@@ -300,18 +298,16 @@ def read_corpus(path: Path) -> Iterator[CorpusRow]:
         return
     # What a decontamination wrote beside the rows is no part of the corpus.
     files = [path / PAIRS_FILE] if (path / PAIRS_FILE).is_file() else []
-    files = files or sorted(one for one in path.rglob("*") if one.name.endswith((".jsonl", ".jsonl.gz")))
+    files = files or sorted(file for file in path.rglob("*") if file.name.endswith((".jsonl", ".jsonl.gz")))
     if files:
         for file in files:
             yield from _rows(file)
         return
-    empty = True
-    for file in sorted(path.rglob("*")):
-        if language_of(file.name) is not None and file.is_file():
-            empty = False
-            yield CorpusRow(file.relative_to(path).as_posix(), file.read_bytes().decode("utf-8", "replace"))
-    if empty:
+    sources = [file for file in sorted(path.rglob("*")) if language_of(file.name) is not None and file.is_file()]
+    if not sources:
         raise DataError(f"{path}: no rows (.jsonl, .jsonl.gz) and no source files")
+    for file in sources:
+        yield CorpusRow(file.relative_to(path).as_posix(), file.read_bytes().decode("utf-8", "replace"))
 
 
 def _rows(path: Path) -> Iterator[CorpusRow]:

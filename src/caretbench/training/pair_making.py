@@ -271,7 +271,7 @@ def _read(path: Path, source: _Source) -> Excerpt | str:
     licence = stated[1].strip() if stated else source.licence(path.parent)
     if not is_permissive(licence):
         return f"under {licence}, which is not known to be permissive"
-    if (secret := next((one for one in private_texts(text) if one.is_secret), None)) is not None:
+    if (secret := next((private for private in private_texts(text) if private.is_secret), None)) is not None:
         return f"holds {secret.description}"
     if fault_count(parse(text, language), language):
         return "does not parse"
@@ -350,8 +350,11 @@ class _Rewrites:
     @cached_property
     def _functions(self) -> list[ast.FunctionDef]:
         module = python_module(self._text)
-        functions = [one for one in ast.walk(module) if isinstance(one, ast.FunctionDef)] if module else []
-        return [one for one in functions if (one.end_lineno or 0) - one.lineno < _MAX_FUNCTION_LINES]
+        return [
+            node
+            for node in (ast.walk(module) if module else ())
+            if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno < _MAX_FUNCTION_LINES
+        ]
 
     def __call__(self, draw: random.Random) -> Middle | None:
         function = draw.choice(self._functions) if self._functions else None
@@ -369,4 +372,4 @@ class _Rewrites:
         head = "if True:\n" if function.col_offset else ""
         shift = sum(len(line) + 1 for line in lines[: function.lineno - 1]) - len(head)
         contexts = equivalent_contexts(head + source, function.name)
-        return [one._replace(start=one.start + shift, end=one.end + shift) for one in contexts]
+        return [context._replace(start=context.start + shift, end=context.end + shift) for context in contexts]

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationError
 
@@ -29,7 +29,6 @@ from caretbench.training.pair_making import Excerpt, Middle, PairMaker, PairOpti
 from caretbench.training.pairs import DEFAULT_SHARES, MANIFEST_FILE, PAIRS_FILE, Boundary, TrainingPair
 from caretbench.versions import versions
 
-REFUSED_FILE: Final = "refused.jsonl"
 SEEDER_ROLE: Final = "seeder"
 GENERATOR_ROLE: Final = "generator"
 PAIR_ROLES: Final[Mapping[str, str]] = {
@@ -84,9 +83,9 @@ def pair_prompts() -> Mapping[str, model_roles.RolePrompt]:
 def terms_notes(specs: Mapping[str, str]) -> Iterator[str]:
     """Yield a warning for each model, by role, of a family whose terms have something to say about trained models."""
     for role, spec in specs.items():
-        for name, known in catalogue().items():
-            if known.terms is not None and name in spec.lower():
-                licence = f"{known.licence}, {known.terms.address}"
+        for name, weights in catalogue().items():
+            if weights.terms is not None and name in spec.lower():
+                licence = f"{weights.licence}, {weights.terms.address}"
                 yield f"-m {role}={spec}: a model trained on its answers may fall under its own terms ({licence})"
 
 
@@ -113,7 +112,7 @@ def model_pairs(excerpts: Sequence[Excerpt], models: BuildModels, seeds: int, se
     if GENERATOR_ROLE in models.roles:
         if not examples:
             raise DataError(f"-m {SEEDER_ROLE}: no seed of {len(first)} can be used: {chosen.faults}")
-        chosen.ask(GENERATOR_ROLE, {one: _examples(one, examples, seed) for one in excerpts})
+        chosen.ask(GENERATOR_ROLE, {excerpt: _examples(excerpt, examples, seed) for excerpt in excerpts})
     return chosen
 
 
@@ -130,7 +129,7 @@ class ModelPairs:
     @property
     def faults(self) -> Mapping[str, int]:
         """Number of refused pairs by kind of fault."""
-        return dict(Counter(one.fault.partition(":")[0] for one in self.refused).most_common())
+        return dict(Counter(row.fault.partition(":")[0] for row in self.refused).most_common())
 
     def ask(self, role: str, examples: Mapping[Excerpt, str], count: int | None = None) -> None:
         """Ask the model of a role for ``count`` pairs of each excerpt, or as many as each has."""
@@ -174,8 +173,8 @@ class ModelPairs:
         self.pairs.append(pair_of(excerpt, middle, "instruction", self._context))
 
     def _refuse(self, role: str, excerpt: Excerpt, fault: str, text: str) -> None:
-        place = {"role": role, "source": excerpt.source, "path": excerpt.path}
-        self.refused.append(RefusedMiddle(**place, fault=fault, text=text[:2000]))
+        refused = RefusedMiddle(role=role, source=excerpt.source, path=excerpt.path, fault=fault, text=text[:2000])
+        self.refused.append(refused)
 
 
 def _fault(chosen: _ChosenPair, excerpt: Excerpt) -> str:
@@ -222,7 +221,7 @@ class PairSet(NamedTuple):
         chosen = self.chosen
         return {
             "pairs": self.pairs,
-            "sources": [one._asdict() for one in self.sources],
+            "sources": [report._asdict() for report in self.sources],
             "models": chosen and {"seeds": chosen.seeds, "pairs": len(chosen.pairs), "refused": chosen.faults},
         }
 
@@ -244,7 +243,7 @@ def parse_shares(values: Iterable[str]) -> Mapping[Boundary, float]:
             share = -1.0
         if not 0 <= share < float("inf"):
             raise UsageError(f"--share {value}: the share is a number from 0")
-        shares[next(one for one in get_args(Boundary) if one == name)] = share
+        shares[next(boundary for boundary in DEFAULT_SHARES if boundary == name)] = share
     if shares and not any(shares.values()):
         raise UsageError("--share: at least one share is above 0")
     return shares or DEFAULT_SHARES
@@ -280,7 +279,7 @@ def make_pair_set(
     if maker.excerpts:
         chosen = model_pairs(maker.excerpts, models, seeds, options.seed, options.context)
         rows += [row_to_json(pair) + b"\n" for pair in chosen.pairs]
-        write_rows(output / REFUSED_FILE, chosen.refused)
+        write_rows(output / "refused.jsonl", chosen.refused)
     made = PairSet(output, len(rows), maker.reports, chosen)
     if not rows:
         return made

@@ -23,7 +23,7 @@ from caretbench.reports.results.strengths import BiasRow, GeneratorBias
 from caretbench.reports.section import Line, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import FieldValues, ReportTable, number_field, table_of, text_field
-from caretbench.text_tables import p_text
+from caretbench.text_tables import counted, p_text
 
 KeyT = TypeVar("KeyT", str, int)
 
@@ -119,24 +119,24 @@ def _family(answered: AnsweredProblems, family: str) -> _Side:
     _, scenarios = np.unique(np.asarray(answered.scenarios), return_inverse=True)
     count = int(scenarios.max()) + 1
     codes = np.asarray([names.index(name) for name in answered.problem_families]) * count + scenarios
-    known = ~np.isnan(answered.rates)
+    has_verdict = ~np.isnan(answered.rates)
     shape = (len(answered.rates), len(names), count)
     width = len(names) * count
     sums = np.stack([np.bincount(codes, np.nan_to_num(row), width) for row in answered.rates]).reshape(shape)
-    sizes = np.stack([np.bincount(codes, row, width) for row in known]).reshape(shape)
+    sizes = np.stack([np.bincount(codes, row, width) for row in has_verdict]).reshape(shape)
     means = sums / np.maximum(sizes, 1)
     # All models in each scenario: a gain over other scenarios than the others' is no gain.
     there: NDArray[np.bool_] = np.all(sizes > 0, axis=0)
-    place = names.index(family)
+    written_by = names.index(family)
     others = there.copy()
-    others[place] = False
+    others[written_by] = False
     number = others.sum(axis=0)
     other = (means * others).sum(axis=1) / np.maximum(number, 1)
     own = np.asarray(answered.model_families) == family
     written = np.asarray(answered.problem_families) == family
-    discordant = np.stack([_discordant(answered.rates * np.where(part, 1, np.nan), own, scenarios, count)
-                           for part in (written, ~written)])  # fmt: skip
-    return _Gains(means[:, place], other, there[place] & (number > 0), discordant), own
+    discordant = np.stack([_discordant(answered.rates * np.where(chosen, 1, np.nan), own, scenarios, count)
+                           for chosen in (written, ~written)])  # fmt: skip
+    return _Gains(means[:, written_by], other, there[written_by] & (number > 0), discordant), own
 
 
 def _discordant(rates: Floats, own: NDArray[np.bool_], scenarios: NDArray[np.int64], count: int) -> Floats:
@@ -154,15 +154,16 @@ def _discordant(rates: Floats, own: NDArray[np.bool_], scenarios: NDArray[np.int
 
 def _estimates(by_model: Mapping[KeyT, Sequence[_Side]], seed: int) -> dict[KeyT, BiasEstimate]:
     """Return the bias of each entry that some scenario tells of, with p values for all of them together."""
-    present = {key: kept for key, sides in by_model.items() if (kept := [one for one in sides if one[0].present.any()])}
+    telling = {key: [side for side in sides if side[0].present.any()] for key, sides in by_model.items()}
+    present = {key: sides for key, sides in telling.items() if sides}
     gains = [_mean_gains(sides) for sides in present.values()]
     points = compare_family(gains, seed=seed)
-    odds = with_holm([_log_odds(sides, one.n) for sides, one in zip(present.values(), points, strict=True)])
+    odds = with_holm([_log_odds(sides, bias.n) for sides, bias in zip(present.values(), points, strict=True)])
     estimates = {}
-    for key, pair, one, two in zip(present, gains, points, odds, strict=True):
+    for key, pair, in_points, in_log_odds in zip(present, gains, points, odds, strict=True):
         number = len(pair.first)
         spread = float(np.std(np.subtract(pair.second, pair.first), ddof=1)) if number > 1 else math.nan
-        estimates[key] = BiasEstimate(one, two, smallest_effect(spread / math.sqrt(number)))
+        estimates[key] = BiasEstimate(in_points, in_log_odds, smallest_effect(spread / math.sqrt(number)))
     return estimates
 
 
@@ -213,13 +214,11 @@ FAMILY_LABEL = "generator_family"
 SCENARIO_LABEL = "scenario"
 """Label with the scenario of a problem, for which several generators wrote."""
 
-ALL_FAMILIES = "all families"
-
 
 def generator_bias(source: ReportSource) -> GeneratorBias | None:
     """Return the generator bias of a run; None without two families of generators, or models of one of them."""
     run = source.run
-    problems = [one for one in run.problems if FAMILY_LABEL in one.labels and SCENARIO_LABEL in one.labels]
+    problems = [problem for problem in run.problems if {FAMILY_LABEL, SCENARIO_LABEL} <= problem.labels.keys()]
     # With one family, a gain on its problems and their difficulty are the same number.
     if len({problem.label(FAMILY_LABEL) for problem in problems}) < 2:
         return None
@@ -241,7 +240,7 @@ def generator_bias(source: ReportSource) -> GeneratorBias | None:
             for family in sorted(set(answered.model_families))
         },
         unknown_models=tuple(entry.name for entry in rates if model_family(entry.model) is None),
-        overall=_row(ALL_FAMILIES, overall),
+        overall=_row("all families", overall),
         families=tuple(_row(name, estimate) for name, estimate in families.items() if _differs(estimate, overall)),
         by_model=tuple(
             _row(names[row], estimate) for row, estimate in sorted(bias_by_model(answered, seed=source.seed).items())
@@ -251,7 +250,7 @@ def generator_bias(source: ReportSource) -> GeneratorBias | None:
 
 def _answered(known: Sequence[ModelRates], problems: Sequence[Problem]) -> AnsweredProblems:
     ids = pl.DataFrame({"problem_id": [problem.id for problem in problems]})
-    columns = [ids.join(one.rates.select("problem_id", "rate"), on="problem_id", how="left") for one in known]
+    columns = [ids.join(entry.rates.select("problem_id", "rate"), on="problem_id", how="left") for entry in known]
     # A missing verdict is no failure.
     values = [column["rate"].cast(pl.Float64).fill_null(math.nan).to_numpy() for column in columns]
     return AnsweredProblems(
@@ -303,10 +302,7 @@ class GeneratorBiasSection(Section):
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return the table of biases."""
-        bias = summary.generator_bias
-        if bias is None:
-            return []
-        return [_bias_table(bias)]
+        return [_bias_table(summary.generator_bias)] if summary.generator_bias else []
 
     def lines(self, summary: Summary) -> Iterable[Line]:
         """Return the biases."""
@@ -320,10 +316,8 @@ class GeneratorBiasSection(Section):
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return the sentence and the tables."""
-        bias = shown.summary.generator_bias
-        if bias is None:
-            return []
-        return [PageBlock(notes=[bias_sentence(bias)], tables=list(self.tables(shown.summary)))]
+        notes, tables = list(self.notes(shown.summary)), list(self.tables(shown.summary))
+        return [PageBlock(notes=notes, tables=tables)] if tables else []
 
 
 def bias_sentence(bias: GeneratorBias) -> str:
@@ -345,7 +339,7 @@ def bias_sentence(bias: GeneratorBias) -> str:
 
 
 def _scenarios(row: BiasRow) -> str:
-    return f"{row.scenarios} {'scenario' if row.scenarios == 1 else 'scenarios'}"
+    return counted(row.scenarios, "scenario")
 
 
 def _points(value: float) -> str:
@@ -354,15 +348,8 @@ def _points(value: float) -> str:
 
 def _bias_table(bias: GeneratorBias) -> ReportTable:
     heads = (
-        "Models",
-        "Scenarios",
-        "Bias (points)",
-        "p",
-        "Bias (log odds)",
-        "p (log odds)",
-        "Smallest found",
-        "Verdict",
-    )
+        "Models", "Scenarios", "Bias (points)", "p", "Bias (log odds)", "p (log odds)", "Smallest found", "Verdict",
+    )  # fmt: skip
     rows = [_fields(row) for row in (bias.overall, *bias.families, *bias.by_model)]
     written = ", ".join(f"{family} {count}" for family, count in bias.problems.items())
     unknown = f" Without a known family: {', '.join(bias.unknown_models)}." if bias.unknown_models else ""

@@ -19,7 +19,7 @@ from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.paired_models import MIN_TESTED, model_rates
 from caretbench.reports.results.problem_lists import lead_note, leading_in
 from caretbench.reports.results.run_settings import identity_of
-from caretbench.reports.results.strengths import PASSES, LanguageNumbers, ModelStrengths, StrengthTest
+from caretbench.reports.results.strengths import SIMILARITY, LanguageNumbers, ModelStrengths, StrengthTest
 from caretbench.reports.run_summary import summarise_run
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.section_registry import add_sections
@@ -50,8 +50,7 @@ def language_numbers(source: ReportSource, model: str) -> Iterator[LanguageNumbe
     """
     rates = rates_of(list(model_rates(source.run)), model).rates
     # A run without the baseline `empty` has no floor: its skill is unknown, not zero.
-    baselines = [EMPTY] if EMPTY in source.run.baselines else []
-    empty = next(iter(model_rates(source.run, baselines)), None) if baselines else None
+    empty = next(iter(model_rates(source.run, [EMPTY])), None) if EMPTY in source.run.baselines else None
     for language in rates["language"].drop_nulls().unique().sort():
         rows = rates.filter(pl.col("language") == language).sort("problem_id")
         # A language with a handful of problems has an interval over the whole scale.
@@ -109,7 +108,7 @@ class StrengthsSection(Section):
         if strengths is None:
             return []
         sentences = table_of(
-            f"Strengths and weaknesses of {strengths.model}", ("Finding",), [(one,) for one in strengths.sentences]
+            f"Strengths and weaknesses of {strengths.model}", ("Finding",), [(line,) for line in strengths.sentences]
         )
         return [sentences, *_tables(strengths)]
 
@@ -135,38 +134,35 @@ def _adjusted(strengths: ModelStrengths) -> str:
 
 
 def _tables(strengths: ModelStrengths) -> list[ReportTable]:
-    tables, adjusted = [], " ".join(strengths.notes)
-    if strengths.overall:
-        tables.append(_part_table("Against the field, overall", strengths.overall, adjusted))
-    if strengths.passes:
-        tables.append(_part_table("Against the field, passes by part", strengths.passes, adjusted))
-    if strengths.contrasts:
-        tables.append(_contrast_table(strengths.passes, adjusted))
-    if strengths.similarity:
-        tables.append(_part_table("Against the field, similarity (cosine) by part", strengths.similarity, adjusted))
-    if strengths.answers:
-        tables.append(_answer_table(strengths.answers, adjusted))
-    return [*tables, *([_language_table(strengths.languages)] if strengths.languages else [])]
+    adjusted = " ".join(strengths.notes)
+    tables = (
+        _test_table("Against the field, overall", strengths.overall, adjusted),
+        _test_table("Against the field, passes by part", strengths.passes, adjusted),
+        _contrast_table(strengths.passes, adjusted),
+        _test_table("Against the field, similarity (cosine) by part", strengths.similarity, adjusted),
+        _test_table("Against the field, kinds of answers", strengths.answers, adjusted, of_answers=True),
+        _language_table(strengths.languages),
+    )
+    return [table for table in tables if table.rows]
 
 
-def _part_table(title: str, tests: Sequence[StrengthTest], caption: str) -> ReportTable:
-    heads = ("Part", "Problems", "Model", "Field", "Difference", "p (tests)", "Verdict")
+def _test_table(title: str, tests: Sequence[StrengthTest], caption: str, *, of_answers: bool = False) -> ReportTable:
+    first, last = ("Answers that …", "Finding") if of_answers else ("Part", "Verdict")
     rows: list[FieldValues] = []
     for test in tests:
-        row = test.row
-        passes = test.measure == PASSES
+        row, is_rate = test.row, test.measure != SIMILARITY
         rows.append(
             (
                 test.title,
                 row.problems,
-                share_field(row.first_rate) if passes else digits_field(row.first_rate, ".3f"),
-                share_field(row.second_rate) if passes else digits_field(row.second_rate, ".3f"),
-                _difference(row.difference, row.low, row.high, passes=passes),
+                share_field(row.first_rate) if is_rate else digits_field(row.first_rate, ".3f"),
+                share_field(row.second_rate) if is_rate else digits_field(row.second_rate, ".3f"),
+                _difference(row.difference, row.low, row.high, is_rate=is_rate),
                 number_field(row.p_value, p_text(row.p_value, row.family)),
-                text_field(row.verdict, "good" if row.distinguishable else ""),
+                _finding(test) if of_answers else text_field(row.verdict, "good" if row.distinguishable else ""),
             )
         )
-    return table_of(title, heads, rows, caption)
+    return table_of(title, (first, "Problems", "Model", "Field", "Difference", "p (tests)", last), rows, caption)
 
 
 def _contrast_table(tests: Sequence[StrengthTest], caption: str) -> ReportTable:
@@ -193,23 +189,6 @@ def _contrast_table(tests: Sequence[StrengthTest], caption: str) -> ReportTable:
     )
 
 
-def _answer_table(tests: Sequence[StrengthTest], caption: str) -> ReportTable:
-    heads = ("Answers that …", "Problems", "Model", "Field", "Difference", "p (tests)", "Finding")
-    rows = [
-        (
-            test.title,
-            test.row.problems,
-            share_field(test.row.first_rate),
-            share_field(test.row.second_rate),
-            _difference(test.row.difference, test.row.low, test.row.high),
-            number_field(test.row.p_value, p_text(test.row.p_value, test.row.family)),
-            _finding(test),
-        )
-        for test in tests
-    ]
-    return table_of("Against the field, kinds of answers", heads, rows, caption)
-
-
 def _finding(test: StrengthTest) -> str:
     if not test.row.distinguishable:
         return test.row.verdict
@@ -220,13 +199,13 @@ def _language_table(languages: Sequence[LanguageNumbers]) -> ReportTable:
     heads = ("Language", "Problems", "Rate", "Empty answer", "Skill above empty")
     rows = [
         (
-            text_field(display_label("language", one.language)),
-            one.rate.problems,
-            rate_field(one.rate),
-            share_field(one.empty),
-            rate_field(one.skill),
+            text_field(display_label("language", numbers.language)),
+            numbers.rate.problems,
+            rate_field(numbers.rate),
+            share_field(numbers.empty),
+            rate_field(numbers.skill),
         )
-        for one in languages
+        for numbers in languages
     ]
     caption = (
         "Each language has other problems, so that their rates do not compare languages. The difference to the field "
@@ -235,9 +214,9 @@ def _language_table(languages: Sequence[LanguageNumbers]) -> ReportTable:
     return table_of("Languages", heads, rows, caption)
 
 
-def _difference(value: float, low: float | None, high: float | None, *, passes: bool = True) -> TableField:
+def _difference(value: float, low: float | None, high: float | None, *, is_rate: bool = True) -> TableField:
     """Return a difference with its interval: in points for rates, plain for similarities."""
-    if passes:
+    if is_rate:
         return number_field(value, f"{100 * value:+.1f} points", points_range(low, high))
     return number_field(value, f"{value:+.3f}", number_range(low, high, 3))
 

@@ -95,9 +95,8 @@ def _overall(model: str, field: str, test: StrengthTest) -> str:
         similarity = f"a mean similarity to the reference of {row.first_rate:.3f}"
         rate = f"{where}{model} has {similarity} over {row.problems} problems"
     if not row.distinguishable:
-        return (
-            f"{rate}; the difference to {field} is {_undecided(test)} ({_size(test)}{_evidence(test, problems=False)})."
-        )
+        undecided = without_difference(row.groups)
+        return f"{rate}; the difference to {field} is {undecided} ({_size(test)}{_evidence(test, problems=False)})."
     return f"{rate}, {_size(test)} than {field}{_evidence(test, problems=False)}."
 
 
@@ -110,8 +109,8 @@ def _part(field: str, test: StrengthTest) -> str:
 
 
 def _contrasts(model: str, field: str, tests: Sequence[StrengthTest]) -> Iterator[str]:
-    known = [(test, test.contrast) for test in tests if test.contrast is not None and test.contrast.distinguishable]
-    for test, contrast in sorted(known, key=lambda pair: -pair[1].difference):
+    parts = _different_parts(tests)
+    for test, contrast in sorted(parts, key=lambda pair: -pair[1].difference):
         yield (
             f"{capitalised(test.title)}: the difference of {model} to {field} is {100 * abs(contrast.difference):.1f} "
             f"points {contrast_side(contrast)} than on all other problems{size_interval(contrast.low, contrast.high)}, "
@@ -120,12 +119,17 @@ def _contrasts(model: str, field: str, tests: Sequence[StrengthTest]) -> Iterato
             f"({p_words(contrast.p_value, contrast.family)}, {test.row.problems} problems)."
         )
     # What was tested and not found is counted; else a reader takes the silence for "equal".
-    silent = sum(test.contrast is not None for test in tests) - len(known)
+    silent = sum(test.contrast is not None for test in tests) - len(parts)
     if silent:
         yield (
-            f"{silent} of {len(known) + silent} parts: no difference from all other problems holds in points and in "
+            f"{silent} of {len(parts) + silent} parts: no difference from all other problems holds in points and in "
             f"log odds ({NOT_DISTINGUISHABLE})."
         )
+
+
+def _different_parts(tests: Sequence[StrengthTest]) -> list[tuple[StrengthTest, PartContrast]]:
+    """Return the parts in which the difference to the field is another than elsewhere, with their contrasts."""
+    return [(test, test.contrast) for test in tests if test.contrast is not None and test.contrast.distinguishable]
 
 
 def contrast_side(contrast: PartContrast) -> str:
@@ -145,10 +149,10 @@ def _disagreements(model: str, tested: ModelStrengths) -> Iterator[str]:
         # Both in one direction is what everybody expects, and needs no sentence.
         if (test.row.difference > 0) is (similar.row.difference > 0):
             continue
-        place = "Overall" if similar.row.scope == "all" else capitalised(similar.title)
+        where = "Overall" if similar.row.scope == "all" else capitalised(similar.title)
         link = "and yet fewer answers pass" if similar.row.difference > 0 else "and yet more answers pass"
         yield (
-            f"{place}: answers of {model} are {_size(similar)}{_evidence(similar)}, {link}: "
+            f"{where}: answers of {model} are {_size(similar)}{_evidence(similar)}, {link}: "
             f"{_size(test)}{_evidence(test)}."
         )
 
@@ -184,8 +188,8 @@ def _is_nearly_all(test: StrengthTest, overall: Sequence[StrengthTest]) -> bool:
     # A label begins with the part that was judged, where there are several.
     judged = test.row.label.rpartition(": ")[0] or "all"
     return any(
-        one.measure == PASSES and one.row.label == judged and test.row.problems > MAX_ADVISED * one.row.problems
-        for one in overall
+        whole.measure == PASSES and whole.row.label == judged and test.row.problems > MAX_ADVISED * whole.row.problems
+        for whole in overall
     )
 
 
@@ -204,8 +208,8 @@ def _advice(test: StrengthTest) -> str:
 
 def _most(tests: Sequence[StrengthTest]) -> str:
     """Return the parts whose difference is greater than elsewhere, in the same direction: ``above all …; in all, ``."""
-    known = [(test, test.contrast) for test in tests if test.contrast is not None and test.contrast.distinguishable]
-    names = [test.title for test, contrast in known if (contrast.difference > 0) is (test.row.difference > 0)]
+    different = _different_parts(tests)
+    names = [test.title for test, contrast in different if (contrast.difference > 0) is (test.row.difference > 0)]
     # Where all parts differ from the rest, "above all" would list the whole again.
     return f"above all {joined_names(names)}; in all, " if names and len(names) < len(tests) else ""
 
@@ -225,7 +229,3 @@ def _evidence(test: StrengthTest, *, problems: bool = True) -> str:
     interval = size_interval(row.low, row.high, digits=3 if test.measure == SIMILARITY else None)
     number = f", {row.problems} problems" if problems else ""
     return f"{interval} ({p_words(row.p_value, row.family)}{number})"
-
-
-def _undecided(test: StrengthTest) -> str:
-    return without_difference(test.row.groups)

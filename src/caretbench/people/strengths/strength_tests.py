@@ -189,7 +189,7 @@ def tested_strengths(source: ReportSource, model: str) -> ModelStrengths:
     tests += [_titled(SIMILARITY, test) for test in _similarity_tests(source, model, strata)]
     tests += _answer_tests(source, model)
     pairs = zip(tests, _results(tests, source.seed), strict=True)
-    groups = grouped((one.group, result) for one, result in pairs)
+    groups = grouped((test.group, result) for test, result in pairs)
     return ModelStrengths(model=model, field=names, **{group: tuple(results) for group, results in groups.items()})
 
 
@@ -212,22 +212,22 @@ def _results(tests: Sequence[_Test], seed: int) -> list[StrengthTest]:
     """Return the results of tests, family by family."""
     # `compare` asks about passes of all problems and of parts, so these are families here too: one p for one question.
     # What only this page asks is one family: each further one adds 5 % of pages with a false claim.
-    families = grouped((one.group if one.measure == PASSES else SIMILARITY, place) for place, one in enumerate(tests))
+    names = [test.group if test.measure == PASSES else SIMILARITY for test in tests]
+    families = grouped((name, index) for index, name in enumerate(names))
     rows = {
-        place: row
-        for places in families.values()
-        for place, row in zip(places, tested_rows([tests[place].test for place in places], seed), strict=True)
+        index: row
+        for family in families.values()
+        for index, row in zip(family, tested_rows([tests[index].test for index in family], seed), strict=True)
     }
-    both = [on_both_scales(*one.contrast) for one in tests if one.contrast is not None]
-    contrasts = iter(with_holm(both))
+    contrasts = iter(with_holm([on_both_scales(*test.contrast) for test in tests if test.contrast is not None]))
     return [
         StrengthTest(
-            measure=one.measure,
-            title=one.title,
-            row=rows[place],
-            contrast=None if one.contrast is None else _part_contrast(one.contrast, next(contrasts)),
+            measure=test.measure,
+            title=test.title,
+            row=rows[index],
+            contrast=None if test.contrast is None else _part_contrast(test.contrast, next(contrasts)),
         )
-        for place, one in enumerate(tests)
+        for index, test in enumerate(tests)
     ]
 
 
@@ -248,14 +248,13 @@ def _part_contrast(contrast: _Contrast, adjusted: Comparison) -> PartContrast:
 
 def _contrast(opposing: Opponents, test: PairedTest, strata: Sequence[Stratum]) -> _Contrast | None:
     """Return the contrast of a part with the rest; None if elsewhere are too few problems."""
-    stratum = next((one for one in strata if one.name == test.scope), None)
     # A label begins with the part that was judged, where there are several.
     values = test.label.rpartition(": ")[2]
-    parts = () if stratum is None else stratum.parts
-    part = next((one for one in parts if SEPARATOR.join(one.labels.values()) == values), None)
+    parts = (part for stratum in strata if stratum.name == test.scope for part in stratum.parts)
+    part = next((part for part in parts if SEPARATOR.join(part.labels.values()) == values), None)
     if part is None:
         return None
-    own, field, *others = (one.rates.sort("problem_id") for one in (*opposing.pair, *opposing.others))
+    own, field, *others = (entry.rates.sort("problem_id") for entry in (*opposing.pair, *opposing.others))
     inside = own["problem_id"].is_in(list(part.problems)).to_list()
     # The rest must bear an estimate too: a contrast with a language that is nearly all problems compares with a
     # handful.
@@ -264,7 +263,7 @@ def _contrast(opposing: Opponents, test: PairedTest, strata: Sequence[Stratum]) 
     clusters = own["cluster"].to_list()
     return _Contrast(
         part_contrast((own["rate"] - field["rate"]).to_list(), inside, clusters),
-        log_odds_contrast(own["rate"].to_list(), [one["rate"].to_list() for one in others], inside, clusters),
+        log_odds_contrast(own["rate"].to_list(), [other["rate"].to_list() for other in others], inside, clusters),
     )
 
 

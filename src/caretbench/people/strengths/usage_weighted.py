@@ -62,13 +62,13 @@ def _shares(problems: Sequence[Problem], weights: Weights) -> dict[str, Mapping[
         name: tables[name]
         # A table whose shares are all of values that no problem has would give every problem the weight 0.
         for name in _TABLES
-        if any(tables[name].get(one[name], 0.0) > 0 for one in labels if name in one)
+        if any(tables[name].get(of_problem[name], 0.0) > 0 for of_problem in labels if name in of_problem)
     }
     if not any(_weight(group, shares) for problem in problems if (group := _group(problem, shares))):
-        known = ", ".join(sorted({name for one in labels for name in one})) or "none"
+        names = ", ".join(sorted({name for of_problem in labels for name in of_problem})) or "none"
         raise DataError(
             f"--weights {weights.name}: no problem of this run has labels with a share of these weights (labels: "
-            f"{known}); they need a table of one of them"
+            f"{names}); they need a table of one of them"
         )
     return shares
 
@@ -136,12 +136,9 @@ def _row(
     # The same problems as in the column's leading rate, so that both numbers can be compared.
     leading = leading_in(run, column.profile).problems
     mine = run.frame.filter(
-        (pl.col("model") == column.model)
-        & (pl.col("parameters") == column.parameters)
-        & (pl.col("policy") == column.policy)
-        & (pl.col("profile") == column.profile)
-        & pl.col("passed").is_not_null()
-    )
+        pl.col("passed").is_not_null(),
+        model=column.model, parameters=column.parameters, policy=column.policy, profile=column.profile,
+    )  # fmt: skip
     means = mine.group_by("problem_id", maintain_order=True).agg(pl.col("passed").cast(pl.Float64).mean())
     values = {name: value for name, value in means.iter_rows() if name in leading}
     by_id = {problem.id: problem for problem in run.problems}

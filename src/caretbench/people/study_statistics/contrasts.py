@@ -76,7 +76,7 @@ def log_odds_contrast(
     estimate, added, residuals = 0.0, 0.0, np.zeros(len(rates))
     for side, sign in ((chosen, 1), (~chosen, -1)):
         # Half a win and half a loss: without them a side that a model never loses has infinite odds.
-        wins, losses = (part[:, side].sum(axis=1, keepdims=True) + 0.5 for part in (won, lost))
+        wins, losses = (chances[:, side].sum(axis=1, keepdims=True) + 0.5 for chances in (won, lost))
         estimate += sign * float(np.log(wins / losses).mean())
         residuals += np.where(side, sign * (won / wins - lost / losses), 0.0).mean(axis=0)
         # As if the halves of several other models moved together, as the model's own wins do.
@@ -93,8 +93,8 @@ def on_both_scales(points: Comparison, log_odds: Comparison) -> Comparison:
     # By points alone up to 98.5 % of simulated runs claimed a strength that was only a lead at another difficulty.
     agree = points.difference * log_odds.difference > 0
     p_value = max(points.p_value, log_odds.p_value) if agree else 1.0
-    known = agree and points.distinguishable and log_odds.distinguishable
-    return points._replace(p_value=p_value, distinguishable=known)
+    distinguishable = agree and points.distinguishable and log_odds.distinguishable
+    return points._replace(p_value=p_value, distinguishable=distinguishable)
 
 
 def _sides(number: int, inside: Sequence[bool], clusters: Sequence[str]) -> NDArray[np.bool_]:
@@ -137,8 +137,8 @@ def normal_comparison(difference: float, error: float, *, n: int, groups: int) -
     p_value = min(1.0, 2 * _NORMAL.cdf(-abs(difference) / error))
     interval = Interval(difference - half, difference + half, "jackknife", warning)
     # Test and interval must agree; at the bound they can differ by rounding.
-    known = p_value < 1 - CONFIDENCE and not interval.low <= 0 <= interval.high
-    return Comparison(difference, interval, p_value, "jackknife", n, groups, distinguishable=known)
+    distinguishable = p_value < 1 - CONFIDENCE and not interval.low <= 0 <= interval.high
+    return Comparison(difference, interval, p_value, "jackknife", n, groups, distinguishable=distinguishable)
 
 
 def smallest_effect(error: float, power: float = 0.8) -> float:
@@ -238,30 +238,31 @@ def compare_groups(values: Sequence[GroupedValue], *, seed: int) -> GroupDiffere
 
 
 def _distinguishable(p_value: float, interval: Interval) -> bool:
-    known = not math.isnan(interval.low)
-    return known and p_value < 1 - CONFIDENCE and not interval.low <= 0 <= interval.high
+    has_interval = not math.isnan(interval.low)
+    return has_interval and p_value < 1 - CONFIDENCE and not interval.low <= 0 <= interval.high
 
 
 def differences_with_holm(differences: Sequence[GroupDifference]) -> list[GroupDifference]:
     """Return differences with p values adjusted for their number (Holm); undecidable ones do not count in it."""
     # A model that cannot be decided must not raise the p values of those that can.
-    adjusted = iter(holm([one.p_value for one in differences if one.decidable]))
-    p_values = [next(adjusted) if one.decidable else one.p_value for one in differences]
-    return [
-        one._replace(p_value=p_value, distinguishable=one.decidable and _distinguishable(p_value, one.interval))
-        for one, p_value in zip(differences, p_values, strict=True)
-    ]
+    adjusted = iter(holm([difference.p_value for difference in differences if difference.decidable]))
+    corrected = []
+    for difference in differences:
+        p_value = next(adjusted) if difference.decidable else difference.p_value
+        distinguishable = difference.decidable and _distinguishable(p_value, difference.interval)
+        corrected.append(difference._replace(p_value=p_value, distinguishable=distinguishable))
+    return corrected
 
 
 def _strata(values: Sequence[GroupedValue]) -> Iterator[_Stratum]:
     """Yield the strata with clusters of both groups; a cluster is in the stratum of its first problem."""
-    clusters = grouped((one.cluster, one) for one in values)
+    clusters = grouped((value.cluster, value) for value in values)
     parts: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     for name, members in sorted(clusters.items()):
         # The permutation divides whole clusters; one in both groups cannot be divided.
-        if len({one.first for one in members}) > 1:
+        if len({member.first for member in members}) > 1:
             raise UsageError(f"the cluster {name!r} has problems of both groups")
-        mean = math.fsum(one.value for one in members) / len(members)
+        mean = math.fsum(member.value for member in members) / len(members)
         parts[members[0].stratum][0 if members[0].first else 1].append(mean)
     for _, (first, second) in sorted(parts.items()):
         if first and second:

@@ -78,7 +78,7 @@ class ExampleMaker:
                 if room < _MIN_PROMPT:
                     self.skipped["the middle is too long"] += 1
                     return None
-                rendered = self._strategy.prompt(caret, PromptBudget(room, self._count))
+                rendered = self._strategy.prompt(caret, PromptBudget(room, lambda text: len(self._encode(text))))
                 prompt = self._prompt_tokens(rendered)
                 answer = self._encode(self._answer(pair, rendered)) + self._end
                 if len(prompt) + len(answer) <= self._max_tokens:
@@ -93,21 +93,16 @@ class ExampleMaker:
         # Apart from the prompt: its tokens are fixed when a model begins to write.
         return list(self._tokenizer(text, add_special_tokens=False).input_ids)
 
-    def _count(self, text: str) -> int:
-        return len(self._encode(text))
-
     def _prompt_tokens(self, prompt: Prompt) -> list[int]:
         """Return a prompt's tokens as llama.cpp reads them: with the token of a text's begin, where a model has one."""
         assert isinstance(prompt, ChatPrompt | TextPrompt)  # noqa: S101 - no other kind is accepted
-        text = self._conversation(prompt) if isinstance(prompt, ChatPrompt) else prompt.text
+        if isinstance(prompt, TextPrompt):
+            return list(self._tokenizer(prompt.text).input_ids)
+        turns = [{"role": message.role, "content": message.text} for message in prompt.messages]
+        text = str(self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
         tokens = list(self._tokenizer(text).input_ids)
-        # A template may write it already.
-        double = tokens[:2] == [self._tokenizer.bos_token_id] * 2 and isinstance(prompt, ChatPrompt)
-        return tokens[1:] if double else tokens
-
-    def _conversation(self, prompt: ChatPrompt) -> str:
-        turns = [{"role": one.role, "content": one.text} for one in prompt.messages]
-        return str(self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
+        # A template may write the token of the begin already.
+        return tokens[1:] if tokens[:2] == [self._tokenizer.bos_token_id] * 2 else tokens
 
     def _answer(self, pair: TrainingPair, prompt: Prompt | None) -> str:
         """Return the text that a model should write: the middle, in a conversation as the one fenced block."""

@@ -118,7 +118,7 @@ def _add_tokenizer(writer: Any, folder: Path, config: Any, pre_tokenizer: str | 
     if stored["model"]["type"] != "BPE" or "ByteLevel" not in json.dumps(stored["pre_tokenizer"]):
         raise DataError(f"{folder}: its tokenizer is no byte-level BPE; use the safetensors")
     if pre_tokenizer is None:
-        kinds = [one["type"] for one in stored["pre_tokenizer"].get("pretokenizers", [stored["pre_tokenizer"]])]
+        kinds = [step["type"] for step in stored["pre_tokenizer"].get("pretokenizers", [stored["pre_tokenizer"]])]
         names = {("ByteLevel",): "gpt-2", ("Digits", "ByteLevel"): "smollm"}
         pre_tokenizer = names.get(tuple(kinds))
         if pre_tokenizer is None:
@@ -134,7 +134,8 @@ def _add_tokenizer(writer: Any, folder: Path, config: Any, pre_tokenizer: str | 
     writer.add_tokenizer_pre(pre_tokenizer)
     writer.add_token_list(tokens)
     writer.add_token_types(types)
-    writer.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in stored["model"]["merges"]])
+    merges = stored["model"]["merges"]
+    writer.add_token_merges([pair if isinstance(pair, str) else " ".join(pair) for pair in merges])
     writer.add_add_bos_token(tokenizer("x").input_ids[0] == tokenizer.bos_token_id)
     writer.add_eos_token_id(tokenizer.eos_token_id)
     if tokenizer.bos_token_id is not None:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple
 
 from caretbench.errors import DataError, UsageError
@@ -31,10 +32,7 @@ Device = Literal["cpu", "cuda"]
 
 TUNING_FILE: Final = "training.json"
 CHECKPOINTS: Final = "checkpoints"
-_STATE: Final = "trainer_state.json"
-_MERGED: Final = "merged"
 LOSS_FILE: Final = "loss.jsonl"
-PICTURE_FILE: Final = "loss.svg"
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _WIDTH: Final = 40
 _BESIDE_PRODUCTS: Final = 2.6
@@ -144,7 +142,7 @@ class LossCurve:
         ]
         loss, pairs = field("loss:Q", scale={"zero": False}), field("pairs:N", title=None)
         spec = layered(rows, layer("line", {"x": field("step:Q"), "y": loss, "color": pairs}))
-        write_atomically(self._folder / PICTURE_FILE, vl_convert.vegalite_to_svg(spec | {"width": 480, "height": 240}))
+        write_atomically(self._folder / "loss.svg", vl_convert.vegalite_to_svg(spec | {"width": 480, "height": 240}))
 
 
 class TuningPlan(NamedTuple):
@@ -161,8 +159,8 @@ class TuningPlan(NamedTuple):
     @property
     def tokens_per_step(self) -> float:
         """Mean number of tokens of a step of one process."""
-        training = self.examples.training
-        return sum(len(one.tokens) for one in training) / len(training) * self.settings.batch * self.settings.accumulate
+        mean = fmean(len(example.tokens) for example in self.examples.training)
+        return mean * self.settings.batch * self.settings.accumulate
 
 
 def check_decontaminated(pairs: Path) -> None:
@@ -170,10 +168,10 @@ def check_decontaminated(pairs: Path) -> None:
     if not (pairs / PAIRS_FILE).is_file():
         raise UsageError(f"{pairs}: no pairs (no {PAIRS_FILE} in it); make them: caretbench sft make SOURCE -o {pairs}")
     report = pairs / REPORT_FILE
-    known = json.loads(report.read_text()).get("sha256") if report.is_file() else None
-    if known != sha256_file(pairs / PAIRS_FILE):
+    digest = json.loads(report.read_text()).get("sha256") if report.is_file() else None
+    if digest != sha256_file(pairs / PAIRS_FILE):
         raise UsageError(
-            f"{pairs}: {'changed after its decontamination' if known else 'no report of a decontamination'}; a model "
+            f"{pairs}: {'changed after its decontamination' if digest else 'no report of a decontamination'}; a model "
             "that trained on a benchmark is not measured by it: caretbench sft decontaminate, or --not-decontaminated"
         )
 
@@ -271,7 +269,7 @@ def _whole_checkpoint(output: Path) -> Path | None:
     newest = sorted((output / CHECKPOINTS).glob("checkpoint-*"), key=lambda path: -int(path.name.rpartition("-")[2]))
     for path in newest:
         try:
-            json.loads((path / _STATE).read_text())
+            json.loads((path / "trainer_state.json").read_text())
         except (OSError, ValueError):
             continue
         return path
@@ -320,8 +318,8 @@ def _trainer(plan: TuningPlan, output: Path, curve: LossCurve, report: Any) -> A
     trainer: Any = Trainer(
         model=model,
         args=arguments,
-        train_dataset=[one.fields() for one in plan.examples.training],
-        eval_dataset=[one.fields() for one in plan.examples.held_out] or None,
+        train_dataset=[example.fields() for example in plan.examples.training],
+        eval_dataset=[example.fields() for example in plan.examples.held_out] or None,
         data_collator=DataCollatorForSeq2Seq(tokenizer),
         processing_class=tokenizer,
         callbacks=[_recorder(plan, output, curve, report)],
@@ -365,7 +363,7 @@ def merge(plan: TuningPlan, output: Path) -> Path:
     from peft import PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    target = output / _MERGED
+    target = output / "merged"
     shutil.rmtree(target, ignore_errors=True)
     model: Any = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(plan.base.folder), output)
     model.merge_and_unload().save_pretrained(target)
@@ -382,7 +380,7 @@ def forecast(plan: TuningPlan) -> tuple[float, float | None]:
     config: Any = AutoConfig.from_pretrained(plan.base.folder)
     settings = plan.settings
     size = sum(path.stat().st_size for path in plan.base.folder.glob("*.safetensors")) / 4
-    longest = max(len(one.tokens) for one in plan.examples.training)
+    longest = max(len(example.tokens) for example in plan.examples.training)
     rows = settings.batch * longest
     # Weights are 4 bytes; gradient and Adam's two moments are 12 more of what is trained. Kept for the way back: some
     # ten values of each layer's width and four of its inner width; three copies of what the vocabulary's head gives.
