@@ -247,7 +247,7 @@ def write_croissant(
     """Write the metadata of the files in a folder; ``facts`` as in :func:`croissant`, ``further`` are added."""
     # Not splitlines: a text of a row may have U+2028.
     rows = [json.loads(line) for line in (folder / rows_file).read_text("utf-8").split("\n") if line]
-    metadata = croissant(facts, rows_file, rows, file_hashes(folder)) | (further or {})
+    metadata = {**croissant(facts, rows_file, rows, file_hashes(folder)), **(further or {})}
     write_atomically(folder / CROISSANT_FILE, json.dumps(metadata, indent=2, ensure_ascii=False) + "\n")
 
 
