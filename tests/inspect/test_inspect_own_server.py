@@ -83,6 +83,18 @@ def test_the_way_follows_from_the_probe(name: str) -> None:
         assert all("authorization" not in request.headers for request in server.requests)
 
 
+def test_a_server_that_counts_no_tokens_is_told_how_its_suffix_is_sent() -> None:
+    def script(request: Recorded) -> Behaviour | None:
+        choice = {"index": 0, "text": "return 2 * x", "finish_reason": "stop"}
+        return model_server.wrong_json({"model": "toy", "choices": [choice]}) if "completions" in request.path else None
+
+    with ModelServer(script, paths=("/v1/completions",), about=LISTS_TOY) as server:
+        with opened(server) as client:
+            assert "-m fim/openai/toy --base-url" in (client.findings or "")
+        with own_servers.lm_studio() as counting, opened(counting, model="") as client:
+            assert "fim/openai" not in (client.findings or "")
+
+
 @pytest.mark.parametrize("name", [name for name in CASES if name != "completions"])
 def test_the_user_may_choose_a_conversation(name: str) -> None:
     with CASES[name][0]() as server, opened(server, model="") as client:

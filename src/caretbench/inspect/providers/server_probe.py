@@ -55,6 +55,8 @@ class ServerFindings:
     context_tokens: int | None = None
     special_tokens: frozenset[str] | None = None
     unsent: tuple[str, ...] = ()
+    is_uncounted: bool = False
+    """True if a suffix was answered, and the server counts no tokens by which its use could be told."""
     note: str = ""
     """Reason for which the server was not probed."""
 
@@ -92,6 +94,10 @@ class ServerFindings:
         parts += [f"context {self.context_tokens:,} tokens"] if self.context_tokens else []
         parts += [f"{', '.join(self.unsent)} not sent"] if self.unsent else []
         parts += [] if self.stream else ["answers in one piece"]
+        if self.is_uncounted:
+            # A FIM server without `usage` was taken for one that drops the suffix, and its user was not told.
+            remedy = f"-m fim/openai/{one_line(self.model, 80)} --base-url URL/v1 sends it"
+            parts.append(f"no tokens are counted, so that the use of a suffix is not known: {remedy}")
         return "; ".join(parts)
 
 
@@ -149,6 +155,7 @@ _TLS_S = 5.0
 _WHOLE_PROBE_S = 900.0
 # Several tokens in any vocabulary: a server that counts one for it has another endpoint at this path.
 _TOKENIZED = "width * height"
+_UNCOUNTED = "the server counts no tokens, so that the use of a suffix is not known"
 
 Result = TypeVar("Result")
 
@@ -285,6 +292,7 @@ class _ServerProbe:
             text=text_shape if text.answer else None,
             chat="openai" if chat.answer else None,
             fill=fill_shape if fill.answer else None,
+            is_uncounted=fill.refusal == _UNCOUNTED,
         )
         if not self._found.accepts:
             refusals = "; ".join(f"{name}: {attempt.refusal}" for name, attempt in outcomes)
@@ -307,7 +315,7 @@ class _ServerProbe:
             return "openai", fill
         counts, without = fill.answer.counts, text.answer.counts
         if counts is None or without is None:
-            return "openai", _Attempt(refusal="the server counts no tokens, so that the use of a suffix is not known")
+            return "openai", _Attempt(refusal=_UNCOUNTED)
         # The suffix has more tokens; a template around the prompt may cost a few.
         if counts.input < without.input + _MIN_SUFFIX_TOKENS:
             return "openai", _Attempt(refusal="the suffix is dropped")
