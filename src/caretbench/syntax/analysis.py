@@ -172,7 +172,7 @@ def analyse(sources: Iterable[SourceFile]) -> ProjectAnalysis:
         files.append(file)
     # After all files are read: an import may lead to a file that comes later.
     project = ProjectNames(files)
-    definitions = DefinitionTable(project.files)
+    definitions = DefinitionTable()
     analyses = {}
     for file in files:
         tree = trees[file.source.path]

@@ -40,7 +40,7 @@ class ControlFlow(ABC):
         flow = self.flow
         ends: list[int] = []
         self._branches(node, ends)
-        flow.set_current_block(flow.block(*ends, flow.current))
+        flow.current = flow.block(*ends, flow.current)
 
     def _branches(self, node: tree_sitter.Node, ends: list[int]) -> None:
         """Visit condition and bodies. Afterwards the current block is the one in which no branch was taken."""
@@ -48,11 +48,11 @@ class ControlFlow(ABC):
         for part, child in self._parts(node):
             if part in {"body", "else"}:
                 untaken = flow.current
-                flow.set_current_block(flow.block(untaken))
+                flow.current = flow.block(untaken)
                 self._visit(child)
                 ends.append(flow.current)
                 # Behind an `else` there is no way on which no branch was taken.
-                flow.set_current_block(flow.block() if part == "else" else flow.block(untaken))
+                flow.current = flow.block() if part == "else" else flow.block(untaken)
             elif part == "elif":
                 self._branches(child, ends)
             else:
@@ -78,7 +78,7 @@ class ControlFlow(ABC):
         after = flow.block()
         step = flow.block()
         flow.link(step, head)
-        flow.set_current_block(head)
+        flow.current = head
         conditions = [child for part, child in parts if part == "condition"]
         is_post = node.id in self.marks["post"]
         targets = [child for part, child in parts if part.startswith("target.")]
@@ -87,7 +87,7 @@ class ControlFlow(ABC):
         # Code behind `while True` is reached by `break` alone; otherwise no name would be certain to be defined there.
         endless = not targets and all(self._text(c).strip("() ") in {"True", "true", "1"} for c in conditions)
         leaving = [] if endless else [flow.current]
-        flow.set_current_block(flow.block(flow.current))
+        flow.current = flow.block(flow.current)
         for child in targets:
             self._visit(child)
         self._types = types
@@ -95,7 +95,7 @@ class ControlFlow(ABC):
         flow.continues.append(step)
         self._visit_all(parts, {"body"})
         flow.link(flow.current, step)
-        flow.set_current_block(step)
+        flow.current = step
         flow.breaks.pop()
         flow.continues.pop()
         self._visit_all(parts, {"update", "condition"} if is_post else {"update"})
@@ -103,62 +103,53 @@ class ControlFlow(ABC):
             flow.link(flow.current, head)
         if is_post:
             leaving = [flow.current]
-        flow.set_current_block(flow.block(*leaving))
+        flow.current = flow.block(*leaving)
         self._visit_all(parts, {"else"})
         flow.link(flow.current, after)
-        flow.set_current_block(after)
+        flow.current = after
 
     def _try(self, node: tree_sitter.Node) -> None:
         flow = self.flow
         parts = self._parts(node)
         handlers = [child for part, child in parts if part == "handler"]
-        finals = [child for part, child in parts if part == "finally"]
-        for part, child in parts:
-            if part == "init":
-                self._visit(child)
+        has_finally = any(part == "finally" for part, _ in parts)
+        self._visit_all(parts, {"init"})
         last = flow.block()
-        if finals:
+        if has_finally:
             flow.finals.append(last)
             flow.enter_try(last)
         caught = flow.block()
         if handlers:
             # Any statement of the body may throw, so each definition in it may reach the handler.
             flow.enter_try(caught)
-        for part, child in parts:
-            if part == "body":
-                self._visit(child)
+        self._visit_all(parts, {"body"})
         if handlers:
-            end = flow.current
             flow.leave_try()
-            flow.set_current_block(flow.block(end))
-        for part, child in parts:
-            if part == "else":
-                self._visit(child)
+            flow.current = flow.block(flow.current)
+        self._visit_all(parts, {"else"})
         ends = [flow.current]
         for handler in handlers:
-            flow.set_current_block(flow.block(caught))
+            flow.current = flow.block(caught)
             self._visit(handler)
             ends.append(flow.current)
-        flow.set_current_block(flow.block(*ends))
-        if finals:
+        flow.current = flow.block(*ends)
+        if has_finally:
             flow.leave_try()
             flow.finals.pop()
             flow.link(flow.current, last)
-            flow.set_current_block(last)
-            for final in finals:
-                self._visit(final)
+            flow.current = last
+            self._visit_all(parts, {"finally"})
 
     def _switch(self, node: tree_sitter.Node) -> None:
         flow = self.flow
-        for part, child in self._parts(node):
-            if part == "subject":
-                self._visit(child)
+        parts = self._parts(node)
+        self._visit_all(parts, {"subject"})
         head = flow.current
         after = flow.block()
         flow.breaks.append(after)
         self._switches.append((head, after, []))
-        flow.set_current_block(flow.block())
-        for part, child in self._parts(node):
+        flow.current = flow.block()
+        for part, child in parts:
             if part != "subject":
                 self._visit(child)
         _, _, defaults = self._switches.pop()
@@ -167,7 +158,7 @@ class ControlFlow(ABC):
         if not defaults:
             flow.link(head, after)
         flow.breaks.pop()
-        flow.set_current_block(after)
+        flow.current = after
 
     def _case(self, node: tree_sitter.Node) -> None:
         # Only in text that does not parse, a case stands outside of a switch.
@@ -177,7 +168,7 @@ class ControlFlow(ABC):
         flow = self.flow
         head, after, defaults = self._switches[-1]
         falls = node.id in self.marks["falls"]
-        flow.set_current_block(flow.block(head, flow.current) if falls else flow.block(head))
+        flow.current = flow.block(head, flow.current) if falls else flow.block(head)
         if node.id in self.marks["default"]:
             defaults.append(node.start_byte)
         self._children(node)

@@ -63,17 +63,13 @@ class ScopingRules(LanguageTable):
 
 
 @cache
-def _read(name: str) -> ScopingRules:
-    return read_table(name, "traits", ScopingRules) or ScopingRules()
-
-
 def scoping_rules_of(language: str) -> ScopingRules:
     """Return the rules of a language, by name or alias.
 
     Raises:
         KeyError: the table has no such language.
     """
-    return _read(get_language(language).name)
+    return read_table(get_language(language).name, "traits", ScopingRules) or ScopingRules()
 
 
 _VERSION: Final = re.compile(r"/v\d+$|\.v\d+$")

@@ -179,14 +179,11 @@ def resolve_names(file: FileSymbols) -> None:
 
     Declarations are processed before plain writes, so that the first site of a variable is its declaration.
     """
-    late = []
-    for site, scope, part, types, target in file.written:
-        if part in {"target.write", "target.update"} and file.rules.writing_declares != "function" and target is None:
-            late.append((site, scope, part, types))
-            continue
+    plain_writes = {"target.write", "target.update"} if file.rules.writing_declares != "function" else set()
+    for site, scope, part, types, target in sorted(
+        file.written, key=lambda written: written[2] in plain_writes and written[4] is None
+    ):
         _declare_site(file, site, scope, part, types, target)
-    for site, scope, part, types in late:
-        _declare_site(file, site, scope, part, types, None)
     for site, scope, types in file.members:
         around = scope.enclosing_scope(CLASS_SCOPES)
         if around is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -15,11 +14,11 @@ _SCRIPTS = (
     "", ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs",
     "/index.ts", "/index.tsx", "/index.js", "/index.mjs", "/index.cjs",
 )  # fmt: skip
-_FAMILIES = {"typescript": "javascript"}
 
 
-def _family(file: FileSymbols) -> str:
-    return _FAMILIES.get(file.source.language, file.source.language)
+def _namespaces(file: FileSymbols) -> str:
+    """Return the name under which all namespaces of a file's language count as one package."""
+    return f"\0{file.source.language}"
 
 
 class ModuleIndex:
@@ -60,11 +59,11 @@ class ModuleIndex:
     def _add_to_package(self, file: FileSymbols) -> None:
         """Add a file's types to its package. All namespaces of C# count as one package."""
         # C#'s namespaces span files and folders, and `using` names them without saying which types are meant.
-        package = file.package if file.rules.modules == "package" else f"\0{_family(file)}"
-        known = self._packages.setdefault(package, {})
+        package = file.package if file.rules.modules == "package" else _namespaces(file)
+        types = self._packages.setdefault(package, {})
         for name, variable in self.exported_names(file).items():
             if variable.target is None:
-                known.setdefault(name, (file, variable))
+                types.setdefault(name, (file, variable))
                 self._parts.setdefault((package, name), []).append((file, variable))
 
     def exported_names(self, file: FileSymbols) -> dict[str, Variable]:
@@ -75,8 +74,7 @@ class ModuleIndex:
             waiting: list[NameScope] = [file.file_scope]
             while waiting:
                 names = waiting.pop()
-                for key, variable in names.symbols.items():
-                    seen.setdefault(key, variable)
+                seen = names.symbols | seen  # of two with one name, the outer one
                 waiting += [scope for scope in file.namespaces if scope.parent is names]
             self._exports[path] = seen
         return self._exports[path]
@@ -101,7 +99,7 @@ class ModuleIndex:
         """Return a type that is visible without an import by name: of the file's package or a wildcard import."""
         kind = file.rules.modules
         if kind == "namespace":
-            return self._packages.get(f"\0{_family(file)}", {}).get(name)
+            return self._packages.get(_namespaces(file), {}).get(name)
         if kind != "package":
             return None
         for package in (file.package, *file.file_scope.wildcards):
@@ -111,13 +109,13 @@ class ModuleIndex:
 
     def partial_declarations(self, file: FileSymbols, name: str) -> list[tuple[FileSymbols, Variable]]:
         """Return all declarations of a partial class (C#), by its simple name."""
-        return self._parts.get((f"\0{_family(file)}", name), [])
+        return self._parts.get((_namespaces(file), name), [])
 
     def qualified_type(self, file: FileSymbols, name: str) -> tuple[FileSymbols, Variable, list[str]] | None:
         """Return a type by its full name, and the rest of the path (``member`` in ``a.b.Type.member``)."""
         parts = name.split(".")
         if file.rules.modules == "namespace":
-            declared = self._packages.get(f"\0{_family(file)}", {}).get(parts[-1])
+            declared = self._packages.get(_namespaces(file), {}).get(parts[-1])
             return (*declared, []) if declared else None
         for end in range(len(parts) - 1, -1, -1):
             declared = self._packages.get(".".join(parts[:end]), {}).get(parts[end])
@@ -194,6 +192,21 @@ class ResolvedName(NamedTuple):
     library: str | None = None
     files_crossed: int = 0
 
+    @property
+    def members(self) -> ClassMembers | None:
+        """Members of the class that the name refers to; None if it refers to no class."""
+        if self.file is None or self.variable is None or self.variable.inner_scope is None:
+            return None
+        return ClassMembers(self.file, self.variable.inner_scope, self.files_crossed)
+
+
+class ClassMembers(NamedTuple):
+    """Scope of a class, in which members are searched; ``files_crossed`` as of a resolved name."""
+
+    file: FileSymbols
+    scope: NameScope
+    files_crossed: int = 0
+
 
 class ProjectNames:
     """Names of all files of a project. Each file is resolved alone first; this class links them."""
@@ -219,9 +232,8 @@ class ProjectNames:
 
     def is_standard_library(self, file: FileSymbols, library: str) -> bool:
         """Return whether a library's name belongs to the language's standard library."""
-        known = file.rules.stdlib
         parts = library.removeprefix("node:").replace("::", ".").replace("/", ".").split(".")
-        return any(".".join(parts[:count]) in known for count in range(1, len(parts) + 1))
+        return any(".".join(parts[:count]) in file.rules.stdlib for count in range(1, len(parts) + 1))
 
     def _follow_imports(self, resolved: ResolvedName) -> ResolvedName:
         """Return the target after following imports."""
@@ -266,12 +278,8 @@ class ProjectNames:
 
     def _find_exported(self, file: FileSymbols, name: str) -> Variable | None:
         """Return the variable of this name that a file declares or re-exports."""
-        variable = self.modules.exported_names(file).get(name)
-        if variable is None:
-            for other in self.modules.wildcard_imports(file):
-                if (variable := self.modules.exported_names(other).get(name)) is not None:
-                    return variable
-        return variable
+        exports = (self.modules.exported_names(other) for other in (file, *self.modules.wildcard_imports(file)))
+        return next((names[name] for names in exports if name in names), None)
 
     def _resolve_unimported(self, file: FileSymbols, name: str) -> ResolvedName | None:
         """Return the target of a name that the file does not declare: of a wildcard import, package or library."""
@@ -290,13 +298,14 @@ class ProjectNames:
         module = file.rules.known_names.get(name)
         return ResolvedName(None, None, name if name == module else f"{module}.{name}") if module else None
 
-    def _class_around(self, file: FileSymbols, scope: NameScope | None) -> ResolvedName | None:
+    def _class_around(self, file: FileSymbols, scope: NameScope | None) -> ClassMembers | None:
         """Return the class whose members are visible in a scope."""
         while scope is not None:
             if scope.kind in CLASS_SCOPES:
-                return ResolvedName(file, _class_placeholder(scope))
+                return ClassMembers(file, scope)
             if scope.owner is not None:
-                return self._find_type(file, scope.parent or scope, scope.owner)
+                owner = self._find_type(file, scope.parent or scope, scope.owner)
+                return owner and owner.members
             scope = scope.parent
         return None
 
@@ -307,10 +316,8 @@ class ProjectNames:
         scope: NameScope | None = use.scope
         while scope is not None:
             home = self._class_around(file, scope) if scope.kind in CLASS_SCOPES or scope.owner else None
-            if home is not None and home.file is not None and home.variable is not None and home.variable.inner_scope:
-                member = self._find_in_class(home.file, home.variable.inner_scope, use.key, home.files_crossed)
-                if member is not None:
-                    return member
+            if home is not None and (member := self._find_in_class(home, use.key)) is not None:
+                return member
             scope = scope.parent
         return None
 
@@ -319,14 +326,9 @@ class ProjectNames:
         names = [*map(str, use.path[1:]), use.key]
         if isinstance(first, NameUse):
             return self._follow_members(self.resolve_use(file, first), names)
-        if first not in {"self", "super"}:
-            return None
-        home = self._class_around(file, use.scope)
-        if home is None or home.file is None or home.variable is None or home.variable.inner_scope is None:
-            return None
-        inner_scope = home.variable.inner_scope
-        resolved = self._find_in_class(home.file, inner_scope, names[0], home.files_crossed, own=first == "self")
-        return self._follow_members(resolved, names[1:])
+        home = self._class_around(file, use.scope) if first in {"self", "super"} else None
+        member = home and self._find_in_class(home, names[0], own=first == "self")
+        return self._follow_members(member, names[1:])
 
     def _follow_members(self, resolved: ResolvedName | None, names: list[str]) -> ResolvedName | None:
         for number, name in enumerate(names):
@@ -337,7 +339,7 @@ class ProjectNames:
                 # A folder of the project: its members are modules, not names of a library.
                 if resolved.files_crossed < 0:
                     return None
-                rest = (one.removesuffix("()") for one in names[number:])
+                rest = (member.removesuffix("()") for member in names[number:])
                 return ResolvedName(None, None, ".".join([resolved.library, *rest]), resolved.files_crossed)
             resolved = self._find_member(resolved, name)
         return self._follow_imports(resolved) if resolved else None
@@ -349,18 +351,17 @@ class ProjectNames:
         if variable is None:
             exported = self._find_exported(file, name)
             return ResolvedName(file, exported, None, resolved.files_crossed) if exported else None
-        if variable.inner_scope is not None:
-            return self._find_in_class(file, variable.inner_scope, name, resolved.files_crossed)
+        if (members := resolved.members) is not None:
+            return self._find_in_class(members, name)
         for type_name in variable.types:
             home = self._find_type(file, variable.scope, type_name)
             if home is None:
                 continue
             if home.library is not None:
                 return ResolvedName(None, None, f"{home.library}.{name.removesuffix('()')}", home.files_crossed)
-            if home.file is not None and home.variable is not None and home.variable.inner_scope:
-                return self._find_in_class(
-                    home.file, home.variable.inner_scope, name, resolved.files_crossed + home.files_crossed
-                )
+            if (members := home.members) is not None:
+                files_crossed = resolved.files_crossed + home.files_crossed
+                return self._find_in_class(members._replace(files_crossed=files_crossed), name)
         return None
 
     def _find_type(self, file: FileSymbols, scope: NameScope, name: str) -> ResolvedName | None:
@@ -373,9 +374,10 @@ class ProjectNames:
         return self._follow_imports(resolved) if resolved else None
 
     def _find_in_class(
-        self, file: FileSymbols, scope: NameScope, name: str, files_crossed: int = 0, *, own: bool = True, hops: int = 0
+        self, members: ClassMembers, name: str, *, own: bool = True, hops: int = 0
     ) -> ResolvedName | None:
-        """Return a member of a class or of its base classes."""
+        """Return a member of a class, unless it is not ``own``, or of its base classes."""
+        file, scope, files_crossed = members
         if own and (member := scope.symbols.get(name)) is not None:
             return ResolvedName(file, member, None, files_crossed)
         if hops > _MAX_HOPS:
@@ -385,27 +387,11 @@ class ProjectNames:
         for other, piece in pieces:
             if (member := piece.symbols.get(name)) is not None:
                 return ResolvedName(other, member, None, files_crossed + int(other is not file))
-        bases = [base for _, piece in pieces for base in piece.bases]
-        return self._find_in_bases(file, scope, bases or scope.bases, name, files_crossed, hops)
-
-    def _find_in_bases(
-        self, file: FileSymbols, scope: NameScope, bases: Iterable[str], name: str, files_crossed: int, hops: int
-    ) -> ResolvedName | None:
-        for base in bases:
+        for base in [base for _, piece in pieces for base in piece.bases] or scope.bases:
             home = self._find_type(file, scope.parent or scope, base)
-            if home is None or home.variable is None or home.file is None or home.variable.inner_scope is None:
+            if home is None or home.members is None:
                 continue
-            inner_scope = home.variable.inner_scope
-            inherited = self._find_in_class(
-                home.file, inner_scope, name, files_crossed + home.files_crossed, hops=hops + 1
-            )
-            if inherited is not None:
+            base_members = home.members._replace(files_crossed=files_crossed + home.files_crossed)
+            if (inherited := self._find_in_class(base_members, name, hops=hops + 1)) is not None:
                 return inherited
         return None
-
-
-def _class_placeholder(scope: NameScope) -> Variable:
-    """Return a placeholder variable for a class scope, which may be anonymous."""
-    variable = Variable(scope.name, "class", scope.parent or scope)
-    variable.inner_scope = scope
-    return variable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 from caretbench.syntax.analysis_types import CLASS_SCOPES, FUNCTION_SCOPES, Binding, Span, SpanIndex
@@ -75,8 +75,7 @@ _BODIES: Final = frozenset({
 class DefinitionTable:
     """Cache of the definitions of a project's files, so that each object exists once."""
 
-    def __init__(self, files: Mapping[str, FileSymbols]) -> None:
-        self._walks = files
+    def __init__(self) -> None:
         self._made: dict[DefinitionSite, Definition] = {}
         self._all: dict[Variable, tuple[Definition, ...]] = {}
 

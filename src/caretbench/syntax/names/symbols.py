@@ -146,10 +146,6 @@ class FlowGraph:
         """Add an edge."""
         self.followers[before].append(after)
 
-    def set_current_block(self, block: int) -> None:
-        """Continue in this block."""
-        self.current = block
-
     def add_jump(self, targets: list[int]) -> None:
         """Add edges to the targets; the code after the jump begins an unreachable block."""
         for target in targets:
