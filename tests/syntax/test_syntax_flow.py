@@ -96,3 +96,13 @@ def test_libraries_and_unknown_members() -> None:
     main = {one.name: one for one in analysis["main.py"].references}
     assert main["unknown"].binding == "unresolved"
     assert main["print"].binding == "builtin"
+
+
+def test_of_two_base_classes_the_first_gives_a_member() -> None:
+    program = (
+        "class A:\n    def m(self): pass\nclass B:\n    def m(self): pass\nclass C(A, B):\n    def f(self): self.m()\n"
+    )
+    references = analyse([SourceFile("a.py", program)])["a.py"].references
+    member = next(reference for reference in references if reference.name == "m")
+    assert member.declaration is not None
+    assert member.declaration.line == 2

@@ -406,13 +406,12 @@ class FileSymbols(ControlFlow):
         while waiting:
             child = waiting.pop()
             part = self.parts.get(child.id, "")
-            if child.id in self.marks["base"]:
-                inner.bases.append(self._text(child).rpartition(".")[2])
+            named = walk(child) if child.id in self.marks["outer"] else (child,)
+            inner.bases += [self._text(base).rpartition(".")[2] for base in named if base.id in self.marks["base"]]
             if child.id in self.marks["owner"]:
                 inner.owner = type_name(self._text(child))
                 inner.kind = "method" if inner.kind == "function" else inner.kind
             if child.id in self.marks["outer"]:
-                self._bases_in(child, inner)
                 self._visit(child)
                 # Defaults and annotations are evaluated outside; the walk inside must not count them twice.
                 self._outer_done.add(child.id)
@@ -423,11 +422,3 @@ class FileSymbols(ControlFlow):
             elif part != "body" and not self.structure.get(child.id, "").startswith("scope."):
                 waiting.extend(reversed(child.children))
         return names
-
-    def _bases_in(self, node: tree_sitter.Node, inner: NameScope) -> None:
-        waiting = list(node.children)
-        while waiting:
-            child = waiting.pop()
-            if child.id in self.marks["base"]:
-                inner.bases.append(self._text(child).rpartition(".")[2])
-            waiting.extend(child.children)
