@@ -40,8 +40,8 @@ class Language(LanguageTable):
     grammar_function: str = "language"
     dialects: Mapping[str, Dialect] = {}
     plain_documentation: bool = False
-    unused_imports_fail: bool = False
     """True if any comment directly before a declaration documents it."""
+    unused_imports_fail: bool = False
     indented: bool = False
     """True if blocks are marked by indentation after a colon."""
     block_end: str = ""

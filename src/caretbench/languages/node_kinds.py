@@ -45,7 +45,6 @@ class NodeKinds(LanguageTable):
     names: _Kinds = frozenset()  # names that are values
     type_names: _Kinds = frozenset()
     scope_names: _Kinds = frozenset()  # names of packages and namespaces
-    member_names: _Kinds = frozenset()  # names of fields and properties
     members: _Kinds = frozenset()  # accesses to a member by a dot
     nested_names: _Kinds = frozenset()  # dotted names that are no values
     tags: _Kinds = frozenset()  # elements of JSX and their attributes
@@ -200,8 +199,8 @@ def node_kinds(grammar: str = "") -> NodeKinds:
             if not isinstance(kinds, Mapping):
                 merged[role] = merged.get(role, frozenset()) | kinds
             elif role in ("literals", "block_kinds"):
-                known = merged.setdefault(role, {})
-                known.update({kind: known.get(kind, frozenset()) | nodes for kind, nodes in kinds.items()})
+                by_kind = merged.setdefault(role, {})
+                by_kind.update({kind: by_kind.get(kind, frozenset()) | nodes for kind, nodes in kinds.items()})
             else:
                 merged.setdefault(role, {}).update(kinds)
     # Each table was validated when it was read; a second validation of all of them would only cost time at start.

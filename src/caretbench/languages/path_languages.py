@@ -21,9 +21,8 @@ class PathLanguage(Row):
 @cache
 def path_languages() -> Mapping[str, PathLanguage]:
     """Return all languages by name, in the order of ``path_languages.toml``."""
-    return TypeAdapter(dict[str, PathLanguage]).validate_python(
-        read_packaged_toml("caretbench.languages", "path_languages.toml")
-    )
+    table = read_packaged_toml("caretbench.languages", "path_languages.toml")
+    return TypeAdapter(dict[str, PathLanguage]).validate_python(table)
 
 
 @cache

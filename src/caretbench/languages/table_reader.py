@@ -56,17 +56,17 @@ def _content(folder: str, table: str) -> dict[str, Any] | None:
     if text is None:
         return None
     content = tomllib.loads(text)
-    for name, part in content.items():
-        if isinstance(part, dict):
-            content[name] = _inherited(part, table, name)
+    for name, value in content.items():
+        if isinstance(value, dict):
+            content[name] = _inherited(value, table, name)
     return _inherited(content, table)
 
 
-def _inherited(content: dict[str, Any], table: str, *part: str) -> dict[str, Any]:
+def _inherited(content: dict[str, Any], table: str, *path: str) -> dict[str, Any]:
     other = content.get(_INHERITS)
     if other is None:
         return content
     base = _content(other, table) or {}
-    for name in part:
+    for name in path:
         base = base[name]
     return {name: value for name, value in {**base, **content}.items() if name != _INHERITS}

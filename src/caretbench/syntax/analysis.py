@@ -49,10 +49,12 @@ test_calls.__test__ = False  # type: ignore[attr-defined]
 
 def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault, ...]:
     """Return the parts of a file that do not fit the grammar, in text order."""
-    faults = (
-        ParseFault(Span(node.start_byte, node.end_byte), source.line_at(node.start_byte)) for node in error_nodes(root)
-    )
-    return tuple(sorted(faults))
+    spans = sorted(Span(node.start_byte, node.end_byte) for node in error_nodes(root))
+    return tuple(ParseFault(span, source.line_at(span.start)) for span in spans)
+
+
+def _start(item: Block | Reference) -> int:
+    return item.span.start
 
 
 @dataclass(eq=False)
@@ -70,14 +72,6 @@ class FileAnalysis(FileScopes):
         self._sizes = FileSizes(self.source, tree)
         self._nestings: dict[frozenset[str] | None, tuple[list[int], SpanIndex]] = {}
 
-    @cached_property
-    def _reference_starts(self) -> list[int]:
-        return [reference.span.start for reference in self.references]
-
-    @cached_property
-    def _block_starts(self) -> list[int]:
-        return [block.span.start for block in self.blocks]
-
     def _blocks_nested(self, kinds: frozenset[str] | None) -> tuple[list[int], SpanIndex]:
         """Return the indices of the blocks of some kinds, and the nesting of their spans."""
         if kinds not in self._nestings:
@@ -91,15 +85,14 @@ class FileAnalysis(FileScopes):
 
     def references_in(self, span: tuple[int, int]) -> tuple[Reference, ...]:
         """Return the references inside a span."""
-        first = bisect.bisect_left(self._reference_starts, span[0])
-        last = bisect.bisect_left(self._reference_starts, span[1])
+        first, last = (bisect.bisect_left(self.references, position, key=_start) for position in span)
         return self.references[first:last]
 
     def blocks_in(self, span: tuple[int, int]) -> tuple[Block, ...]:
         """Return the blocks inside a span."""
         wanted = Span(*span)
-        first = bisect.bisect_left(self._block_starts, wanted.start)
-        last = bisect.bisect_right(self._block_starts, wanted.end)
+        first = bisect.bisect_left(self.blocks, wanted.start, key=_start)
+        last = bisect.bisect_right(self.blocks, wanted.end, key=_start)
         return tuple(block for block in self.blocks[first:last] if wanted.contains(block.span))
 
     def enclosing_blocks(self, span: tuple[int, int], kinds: Set[str] | None = None) -> tuple[Block, ...]:

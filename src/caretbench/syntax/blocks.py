@@ -16,7 +16,7 @@ import tree_sitter
 
 from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.analysis_types import Span, SpanIndex
-from caretbench.syntax.parser import captures, matches
+from caretbench.syntax.parser import captures, matches, upwards
 from caretbench.syntax.source import SourceFile
 
 BlockKind = Literal[
@@ -76,7 +76,7 @@ def statement_lists(root: tree_sitter.Node, language: str) -> list[StatementList
         ]
         around = node.parent if node.id in inner and node.parent is not None else node
         lists.append(StatementList(Span(around.start_byte, around.end_byte), tuple(spans)))
-    return sorted(lists, key=lambda one: (one.span.start, -one.span.end))
+    return sorted(lists, key=lambda statements: (statements.span.start, -statements.span.end))
 
 
 def _constructs(root: tree_sitter.Node, source: SourceFile) -> Iterator[tuple[BlockKind, Span]]:
@@ -106,9 +106,8 @@ def _constructs(root: tree_sitter.Node, source: SourceFile) -> Iterator[tuple[Bl
 
 
 def _is_elif(node: tree_sitter.Node, elifs: set[int]) -> bool:
-    around = node.parent
-    while around is not None and around.type.startswith(("parenthesized", "condition")):
-        around = around.parent
+    wrappers = ("parenthesized", "condition")
+    around = next((around for around in upwards(node.parent) if not around.type.startswith(wrappers)), None)
     return around is not None and around.id in elifs
 
 
@@ -128,9 +127,9 @@ class _BlockBuilder:
         self.source = source
         self.lists = lists
         self.scopes = scopes
-        self.by_span: dict[tuple[int, int], StatementList] = {one.span: one for one in lists}
-        self.nesting = SpanIndex([one.span for one in lists])
-        self.edges = [({s.start for s in one.statements}, {s.end for s in one.statements}) for one in lists]
+        self.by_span: dict[tuple[int, int], StatementList] = {block.span: block for block in lists}
+        self.nesting = SpanIndex([block.span for block in lists])
+        self.edges = [({s.start for s in block.statements}, {s.end for s in block.statements}) for block in lists]
 
     def covers_statements(self, span: Span) -> bool:
         """Return whether a span consists of whole statements of one list."""
@@ -155,7 +154,7 @@ class _BlockBuilder:
         whole_statements = self.covers_statements(span)
         # `if (a) b();`: the body of one statement without braces is no statement list of the grammar.
         if count == 0 and not whole_statements and kind in _BARE:
-            return self._block(kind, span, content, 1, True)
+            count, whole_statements = 1, True
         return self._block(kind, span, content, count, whole_statements)
 
     def _block(self, kind: BlockKind, span: Span, content: Span, count: int, whole_statements: bool) -> Block:
@@ -176,9 +175,9 @@ class _BlockBuilder:
             return "}", block.span.end
         return "", content.end
 
-    def statement_blocks(self, one: StatementList, is_function: bool) -> Iterator[Block]:
+    def statement_blocks(self, block: StatementList, is_function: bool) -> Iterator[Block]:
         """Yield a block for every statement, and for every tail of two or more statements (functions: one or more)."""
-        spans = one.statements
+        spans = block.statements
         end = spans[-1].end if spans else 0
         for number, span in enumerate(spans):
             yield self._block("statement", span, span, 1, True)

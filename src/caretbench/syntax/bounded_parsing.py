@@ -37,14 +37,8 @@ class SplicedTree(NamedTuple):
             return None
         # Trees are shared by callers; an edit would move the positions of theirs.
         edited = self.tree.copy()
-        edited.edit(
-            self.start,
-            self.end,
-            end,
-            _point(self.program, self.start),
-            _point(self.program, self.end),
-            _point(program, end),
-        )
+        points = _point(self.program, self.start), _point(self.program, self.end), _point(program, end)
+        edited.edit(self.start, self.end, end, *points)
         tree = parse(program, self.grammar, old=edited)
         return None if has_error(tree) else tree
 

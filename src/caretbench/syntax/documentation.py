@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import tree_sitter
 
@@ -30,40 +30,17 @@ class Comment(Row):
     text: str
 
 
-class CommentMarks(NamedTuple):
-    """Comment marks of a language: of line comments, and the two marks of block comments; may be empty."""
-
-    line: str
-    block: tuple[str, ...]
-
-
-def comment_marks(language: str) -> CommentMarks:
-    """Return the marks of a language (by name or alias), a dialect, or one that is parsed only.
-
-    Raises:
-        KeyError: the table has no such language.
-    """
-    entry = language_of_grammar(language)
-    return CommentMarks(entry.line_comment, entry.block_comment)
-
-
-def _kind(text: str, language: str) -> CommentKind:
-    mark = next(iter(comment_marks(language).block), None)
-    return "block" if mark and text.startswith(mark) else "line"
-
-
 def comments_in(tree: tree_sitter.Tree, language: str) -> list[Comment]:
     """Return the comments and docstrings of a parsed program, in text order."""
     captured = captures(tree.root_node, language, "comments")
+    block_mark = language_of_grammar(language).block_comment[:1]
     all_comments = []
     for node in captured.get("comment", []):
-        text = text_of(node)
-        end = node.end_byte
         # Some grammars count the line end to a line comment: positions and texts of all languages would differ.
-        if text.endswith(("\n", "\r")):
-            text = text.rstrip("\r\n")
-            end = node.start_byte + len(text.encode("utf-8", "surrogatepass"))
-        all_comments.append(Comment(kind=_kind(text, language), start=node.start_byte, end=end, text=text))
+        text = text_of(node).rstrip("\r\n")
+        kind: CommentKind = "block" if text.startswith(block_mark) else "line"
+        end = node.start_byte + len(encode(text))
+        all_comments.append(Comment(kind=kind, start=node.start_byte, end=end, text=text))
     all_comments += [
         Comment(kind="docstring", start=node.start_byte, end=node.end_byte, text=text_of(node))
         for node in captured.get("docstring", [])
@@ -107,31 +84,14 @@ _THROWS = _compiled(
     r"^[ \t]*:(?:raises?|except|exception)[ \t]+(?P<name>[\w.]+):",
 )
 
-_TITLES = {
-    "parameters": (
-        "args",
-        "arguments",
-        "parameters",
-        "params",
-        "other parameters",
-        "keyword args",
-        "keyword arguments",
-    ),
-    "returns": ("returns", "return", "yields"),
-    "throws": ("raises", "throws", "exceptions"),
+_SECTIONS = {
+    **dict.fromkeys(("args", "arguments", "parameters", "params", "other parameters"), "parameters"),
+    **dict.fromkeys(("keyword args", "keyword arguments"), "parameters"),
+    **dict.fromkeys(("returns", "return", "yields"), "returns"),
+    **dict.fromkeys(("raises", "throws", "exceptions"), "throws"),
 }
-_SECTIONS = {title: about for about, titles in _TITLES.items() for title in titles}
 _ENTRY = re.compile(r"\*{0,2}(?P<names>[\w.]+(?:\s*,\s*\*{0,2}[\w.]+)*)\s*(?:\([^)]*\))?\s*(?::\s*(?P<what>.*))?$")
 _XML = re.compile(r"</?[A-Za-z][^>\n]*>")
-
-
-class DocumentationTags(NamedTuple):
-    """Parameters, return value and exceptions that a documentation text describes; ``text`` is without XML tags."""
-
-    text: str
-    parameters: tuple[str, ...]
-    returns: bool
-    throws: tuple[str, ...]
 
 
 def _indent(line: str) -> int:
@@ -186,8 +146,8 @@ def _named(patterns: tuple[re.Pattern[str], ...], text: str) -> tuple[str, ...]:
     return tuple(hit["name"] for hit in sorted(described, key=lambda hit: hit.start()))
 
 
-def read_tags(text: str) -> DocumentationTags:
-    """Return the tags of a documentation text without comment marks; names without a description do not count."""
+def _documentation(text: str, first: Comment, last: Comment) -> Documentation:
+    """Return the documentation in a text without comment marks; names without a description do not count."""
     sections = _sections(text)
     parameters = _named(_PARAMETERS, text) + _entries(sections.get("parameters", []))
     throws = _named(_THROWS, text) + _entries(sections.get("throws", []))
@@ -196,7 +156,14 @@ def read_tags(text: str) -> DocumentationTags:
         for pattern in _RETURNS
     )
     plain = "\n".join(line.rstrip() for line in _XML.sub("", text).split("\n")).strip()
-    return DocumentationTags(plain, tuple(dict.fromkeys(parameters)), returns, tuple(dict.fromkeys(throws)))
+    return Documentation(
+        text=plain,
+        parameters=tuple(dict.fromkeys(parameters)),
+        returns=returns,
+        throws=tuple(dict.fromkeys(throws)),
+        start=first.start,
+        end=last.end,
+    )
 
 
 _FORMAL = ("/**", "/*!", "///", "//!")
@@ -206,8 +173,8 @@ _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 class Documentation(Row):
     """Documentation of one declaration.
 
-    ``text`` is the comment without its marks; ``parameters`` and ``throws`` are the described names in text order;
-    ``returns`` is true if the return value is described; ``start`` and ``end`` count bytes of the program.
+    ``text`` is the comment without marks and XML tags; ``parameters`` and ``throws`` are the described names in text
+    order; ``returns`` is true if the return value is described; ``start`` and ``end`` count bytes of the program.
     """
 
     text: str
@@ -228,7 +195,7 @@ def _declared_name(node: tree_sitter.Node) -> str:
 
 
 def _path(name: str, declaration: tree_sitter.Node, names: dict[int, str]) -> str:
-    parts = [name, *(names[one.id] for one in upwards(declaration.parent) if one.id in names)]
+    parts = [name, *(names[around.id] for around in upwards(declaration.parent) if around.id in names)]
     return ".".join(reversed(parts))
 
 
@@ -252,14 +219,14 @@ def _strip_marks(comment: str) -> str:
     return "\n".join(line.rstrip() for line in lines).strip()
 
 
-def _docstring(node: Comment) -> str:
+def _docstring(comment: Comment) -> str:
     try:
-        value = ast.literal_eval(node.text)
+        value = ast.literal_eval(comment.text)
     # An f-string or a text from a broken program is no literal; its characters are the documentation all the same.
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        value = node.text.strip("\"'")
+        value = comment.text.strip("\"'")
     lines = str(value).expandtabs().split("\n")
-    margin = min((len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()), default=0)
+    margin = min((_indent(line) for line in lines[1:] if line.strip()), default=0)
     return "\n".join([lines[0].strip(), *(line[margin:].rstrip() for line in lines[1:])]).strip()
 
 
@@ -291,19 +258,16 @@ def _find_attached(
 ) -> tuple[str, Comment, Comment] | None:
     """Return text, first and last comment of the documentation, or None."""
     body = declaration.child_by_field_name("body")
-    strings = [comment for comment in all_comments if comment.kind == "docstring"]
-    if body is not None:
-        for comment in strings:
-            first = body.named_children[0] if body.named_children else None
-            while first is not None and first.type == "comment":
-                first = first.next_named_sibling
-            if first is not None and first.start_byte == comment.start:
+    children = body.named_children if body is not None else []
+    if (first := next((child for child in children if child.type != "comment"), None)) is not None:
+        for comment in all_comments:
+            if comment.kind == "docstring" and comment.start == first.start_byte:
                 return _docstring(comment), comment, comment
     plain = get_language(language).plain_documentation
     anchor = _anchor(declaration, node_kinds(language))
     inside = [comment for comment in all_comments if anchor.start_byte <= comment.start < name.start_byte]
     # JSDoc may be behind `export` and C++'s behind `template <…>`, within the declaration's own node.
-    formal = [one for one in inside if one.text.startswith(_FORMAL) and one.kind != "docstring"]
+    formal = [comment for comment in inside if comment.text.startswith(_FORMAL) and comment.kind != "docstring"]
     run = formal[-1:] or _comments_before(anchor.start_byte, source, all_comments, plain=plain)
     if not run:
         return None
@@ -328,7 +292,7 @@ def comments_between(source: str, language: str, start: int, end: int) -> Docume
     if not run:
         return None
     texts = (_docstring(comment) if comment.kind == "docstring" else _strip_marks(comment.text) for comment in run)
-    return Documentation(**read_tags("\n".join(texts).strip())._asdict(), start=run[0].start, end=run[-1].end)
+    return _documentation("\n".join(texts).strip(), run[0], run[-1])
 
 
 def documented_declarations(source: str, language: str, name: str = "") -> Iterator[tuple[str, Documentation]]:
@@ -339,9 +303,8 @@ def documented_declarations(source: str, language: str, name: str = "") -> Itera
     tree = parse(source, language)
     data = encode(source)
     declared = matches(tree.root_node, language, "declarations")
-    declarations = sorted(
-        ((match["declaration"][0], match["name"][0]) for match in declared), key=lambda pair: pair[0].start_byte
-    )
+    pairs = ((match["declaration"][0], match["name"][0]) for match in declared)
+    declarations = sorted(pairs, key=lambda pair: pair[0].start_byte)
     names = {declaration.id: _declared_name(node) for declaration, node in declarations}
     wanted = name.replace("::", ".")
     all_comments = comments_in(tree, language)
@@ -351,5 +314,4 @@ def documented_declarations(source: str, language: str, name: str = "") -> Itera
             continue
         attached = _find_attached(declaration, node, data, all_comments, language)
         if attached is not None:
-            text, first, last = attached
-            yield _declared_name(node), Documentation(**read_tags(text)._asdict(), start=first.start, end=last.end)
+            yield _declared_name(node), _documentation(*attached)

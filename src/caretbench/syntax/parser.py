@@ -325,7 +325,7 @@ def has_error(tree: tree_sitter.Tree) -> bool:
 def error_nodes(root: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
     """Yield the error nodes, and the missing tokens that the parser inserted, in text order."""
     # Subtrees without an error are not entered, so that a file that parses costs nothing.
-    return (node for node in walk(root, closed=lambda one: not one.has_error) if node.is_error or node.is_missing)
+    return (node for node in walk(root, closed=lambda node: not node.has_error) if node.is_error or node.is_missing)
 
 
 def error_count(tree: tree_sitter.Tree) -> int:
@@ -338,13 +338,8 @@ class CharacterOffsets:
 
     def __init__(self, text: str) -> None:
         self._ascii = text.isascii()
-        self._starts: list[int] = []
-        if not self._ascii:
-            position = 0
-            for character in text:
-                self._starts.append(position)
-                position += len(encode(character))
-            self._starts.append(position)
+        widths = () if self._ascii else (len(encode(character)) for character in text)
+        self._starts = list(accumulate(widths, initial=0))
 
     def characters(self, position: int) -> int:
         """Return the index of the character that contains byte ``position``."""
@@ -424,7 +419,7 @@ class PythonPositions:
         # nodes.
         if line != self._line:
             end = self.starts[line] if line < len(self.starts) else len(self.text)
-            widths = (len(character.encode("utf-8", "surrogatepass")) for character in self.text[start:end])
+            widths = (len(encode(character)) for character in self.text[start:end])
             self._line, self._columns = line, [0, *accumulate(widths)]
         return start + bisect.bisect_left(self._columns, column)
 
@@ -452,22 +447,17 @@ def _badly_laid_out(body: tree_sitter.Node) -> bool:
 
 def _line_column(node: tree_sitter.Node) -> int:
     """Return the start column of the statement that contains ``node``."""
-    statement: tree_sitter.Node | None = node
-    while statement is not None and statement.parent is not None:
-        if statement.parent.type in {"module", "block"}:
-            return statement.start_point.column
-        statement = statement.parent
-    return -1
+    lists = {"module", "block"}
+    statements = (around for around in upwards(node) if around.parent is not None and around.parent.type in lists)
+    return next((statement.start_point.column for statement in statements), -1)
 
 
 def _extra_faults(tree: tree_sitter.Tree, language: str) -> int:
     captured = captures(tree.root_node, language, "faults")
-    count = len(captured.get("fault", []))
-    count += sum(map(_badly_laid_out, captured.get("body", [])))
     kinds = node_kinds(language)
     ends = kinds.handlers | kinds.finally_clauses
-    count += sum(not any(child.type in ends for child in node.named_children) for node in captured.get("try", []))
-    return count
+    without_end = (all(child.type not in ends for child in node.named_children) for node in captured.get("try", []))
+    return len(captured.get("fault", [])) + sum(map(_badly_laid_out, captured.get("body", []))) + sum(without_end)
 
 
 def layout_faults(tree: tree_sitter.Tree, language: str) -> int:

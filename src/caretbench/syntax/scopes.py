@@ -88,7 +88,7 @@ def is_test_scope(names: NameScope, source: SourceFile) -> bool:
         if not text.startswith(conventions.header_marks):
             break
         header.append(text)
-    return any(pattern.search(part) for pattern in conventions.headers for part in header)
+    return any(pattern.search(line) for pattern in conventions.headers for line in header)
 
 
 def scopes_of(file: FileSymbols) -> tuple[Scope, ...]:

@@ -11,7 +11,7 @@ import re
 from array import array
 from collections.abc import Mapping
 from functools import cache, cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -25,8 +25,8 @@ from caretbench.syntax.parser import error_count, parse
 
 @cache
 def _by_suffix() -> Mapping[str, str]:
-    known = {entry.suffix: name for name, entry in languages().items()}
-    return known | {suffix: name for name, entry in languages().items() for suffix in entry.more_suffixes}
+    entries = languages().items()
+    return {suffix: name for name, entry in entries for suffix in (entry.suffix, *entry.more_suffixes)}
 
 
 @cache
@@ -91,17 +91,8 @@ class SourceFile:
     @cached_property
     def line_starts(self) -> list[int]:
         """Start byte of every line; CR, LF and CRLF all end a line, as in an editor."""
-        starts = [0]
-        data = self.data
-        position = 0
-        while (line_end := data.find(b"\n", position)) >= 0:
-            starts.append(line_end + 1)
-            position = line_end + 1
-        if b"\r" in data:
-            # A CR alone ends a line in editors, and so for the people who look up a line by its number.
-            alone = [i + 1 for i, byte in enumerate(data) if byte == 13 and data[i + 1 : i + 2] != b"\n"]
-            starts = sorted({*starts, *alone})
-        return starts
+        # A CR alone ends a line in editors, and so for the people who look up a line by its number.
+        return [0, *(line_end.end() for line_end in re.finditer(rb"\r?\n|\r", self.data))]
 
     def line_at(self, position: int) -> int:
         """Return the number (from 1) of the line that contains byte ``position``."""
@@ -112,9 +103,8 @@ class SourceFile:
         """Return the number of characters before each line; None if the file is ASCII."""
         if self.data.isascii():
             return None
-        ends = [*self.line_starts[1:], len(self.data)]
-        lines = (self.text((start, end)) for start, end in zip(self.line_starts, ends, strict=True))
-        return array("Q", accumulate((len(line) for line in lines), initial=0))
+        lines = map(self.text, pairwise([*self.line_starts, len(self.data)]))
+        return array("Q", accumulate(map(len, lines), initial=0))
 
     def characters_before(self, position: int) -> int:
         """Return the number of characters before byte ``position``, which must be the first byte of a character."""
@@ -137,8 +127,8 @@ class SourceFile:
 
     def text(self, span: tuple[int, int] | None = None) -> str:
         """Return the text of a span, or of the whole file."""
-        part = self.data if span is None else self.data[span[0] : span[1]]
-        return part.decode("utf-8", "surrogatepass")
+        data = self.data if span is None else self.data[span[0] : span[1]]
+        return data.decode("utf-8", "surrogatepass")
 
 
 _DIRECTIVE: Final = re.compile(rb"^[ \t]*#[ \t]*(\w+)[^\r\n]*(?:\\\r?\n[^\r\n]*)*", re.MULTILINE)

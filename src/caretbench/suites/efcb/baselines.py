@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from caretbench.languages import language_of_grammar
 from caretbench.problem import Problem, Question
 from caretbench.suites.baselines import BaselineFunction
 from caretbench.suites.efcb.choices import LETTERS, query_text
@@ -17,7 +18,6 @@ from caretbench.suites.efcb.descriptions import shown_patch
 from caretbench.suites.efcb.lexical_similarity import SHAPE_SCORES, Attack, AttackQuestion, PatchCorpus, file_titles
 from caretbench.suites.efcb.masked_answers import copy_previous_lines, read_masked_patch
 from caretbench.suites.efcb.problem_metadata import EfcbTask, seeded_random
-from caretbench.syntax.documentation import comment_marks
 from caretbench.syntax.source import grammar_of
 
 _SEED: Final = 0
@@ -71,8 +71,8 @@ def _added_comments(patch: str) -> list[str]:
         if line in titles:
             path = line.rpartition(" => ")[2]
         grammar = grammar_of(path)
-        known = comment_marks(grammar) if grammar else None
-        marks = tuple(filter(None, (known.line, *known.block[:1]))) if known else ()
+        language = language_of_grammar(grammar) if grammar else None
+        marks = tuple(filter(None, (language.line_comment, *language.block_comment[:1]))) if language else ()
         text = line[1:].strip()
         if line.startswith("+") and marks and text.startswith(marks) and any(map(str.isalnum, text)):
             comments.append(text.lstrip("/*#!- ").removesuffix("*/").strip())

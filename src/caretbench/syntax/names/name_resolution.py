@@ -27,16 +27,16 @@ DefinitionBits = dict[Variable, tuple[int, list[DefinitionSite]]]
 
 def solve_reaching_definitions(flow: FlowGraph) -> None:
     """Set ``reaching`` of every use in a flow graph: the definitions that reach it."""
-    own = _number(flow)
-    count = sum(len(sites) for _, sites in own.values())
+    numbered = _number(flow)
+    count = sum(len(sites) for _, sites in numbered.values())
     if count * len(flow.blocks) > MAX_BITS:
         for event in (event for block in flow.blocks for event in block):
-            if isinstance(event, NameUse) and event.variable in own:
-                event.reaching = tuple(own[event.variable][1])
+            if isinstance(event, NameUse) and event.variable in numbered:
+                event.reaching = tuple(numbered[event.variable][1])
         return
-    entries = _entries(flow, own) if count else []
+    entries = _entries(flow, numbered) if count else []
     for block, entry in zip(flow.blocks, entries, strict=False):
-        _solve(block, entry, own)
+        _solve(block, entry, numbered)
 
 
 def _number(flow: FlowGraph) -> DefinitionBits:
@@ -45,28 +45,28 @@ def _number(flow: FlowGraph) -> DefinitionBits:
     for block in flow.blocks:
         for event in block:
             if isinstance(event, DefinitionSite) and event.variable is not None and event.variable.flow is flow:
-                known = sites.setdefault(event.variable, [])
-                event.index = len(known)
-                known.append(event)
+                definitions = sites.setdefault(event.variable, [])
+                event.index = len(definitions)
+                definitions.append(event)
     numbered: DefinitionBits = {}
     first = 0
-    for variable, known in sites.items():
-        numbered[variable] = (first, known)
-        first += len(known)
+    for variable, definitions in sites.items():
+        numbered[variable] = (first, definitions)
+        first += len(definitions)
     return numbered
 
 
-def _entries(flow: FlowGraph, own: DefinitionBits) -> list[int]:
+def _entries(flow: FlowGraph, numbered: DefinitionBits) -> list[int]:
     """Return the state at the start of every block."""
     born = [0] * len(flow.blocks)
     killed = [0] * len(flow.blocks)
     for number, block in enumerate(flow.blocks):
         last: dict[Variable, int] = {}
         for event in block:
-            if not isinstance(event, NameUse) and event.variable in own:
+            if not isinstance(event, NameUse) and event.variable in numbered:
                 last[event.variable] = 1 << event.index if isinstance(event, DefinitionSite) else 0
         for variable, bits in last.items():
-            first, sites = own[variable]
+            first, sites = numbered[variable]
             born[number] |= bits << first
             killed[number] |= (1 << len(sites)) - 1 << first
     entries = [0] * len(flow.blocks)
@@ -85,12 +85,12 @@ def _entries(flow: FlowGraph, own: DefinitionBits) -> list[int]:
     return entries
 
 
-def _solve(block: list[FlowEvent], entry: int, own: DefinitionBits) -> None:
+def _solve(block: list[FlowEvent], entry: int, numbered: DefinitionBits) -> None:
     """Set ``reaching`` of every use in a block, from the state at its start."""
     state: dict[Variable, int] = {}
     for event in block:
         variable = event.variable
-        if variable is None or (definition := own.get(variable)) is None:
+        if variable is None or (definition := numbered.get(variable)) is None:
             continue
         if not isinstance(event, NameUse):
             state[variable] = 1 << event.index if isinstance(event, DefinitionSite) else 0

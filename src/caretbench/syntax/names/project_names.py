@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from caretbench.syntax.analysis_types import CLASS_SCOPES
 from caretbench.syntax.names.file_symbols import FileSymbols
-from caretbench.syntax.names.symbols import ImportTarget, NameScope, NameUse, Variable
+from caretbench.syntax.names.symbols import NameScope, NameUse, Variable
 
 _SCRIPTS = (
     "", ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs",
@@ -238,19 +238,18 @@ class ProjectNames:
     def _follow_imports(self, resolved: ResolvedName) -> ResolvedName:
         """Return the target after following imports."""
         for _ in range(_MAX_HOPS):
-            if resolved.variable is None or resolved.variable.target is None or resolved.file is None:
-                return resolved
-            following = self._resolve_import(
-                resolved.file, resolved.variable, resolved.variable.target, resolved.files_crossed
-            )
+            following = self._resolve_import(resolved)
             if following is None:
                 return resolved
             resolved = following
         return resolved
 
-    def _resolve_import(
-        self, file: FileSymbols, variable: Variable, target: ImportTarget, files_crossed: int
-    ) -> ResolvedName | None:
+    def _resolve_import(self, resolved: ResolvedName) -> ResolvedName | None:
+        """Return the target of an import; None if the name is no import, or imports itself."""
+        file, variable, _, files_crossed = resolved
+        target = variable.target if variable is not None else None
+        if file is None or variable is None or target is None:
+            return None
         name = target.module if target.symbol is None else f"{target.module}.{target.symbol}"
         if file.rules.modules in {"package", "namespace"}:
             qualified = self.modules.qualified_type(file, name)

@@ -212,14 +212,14 @@ def _to_library(
     target: ResolvedName,
 ) -> Reference:
     """Return the reference to a library, or to a folder of the project (with empty ``library``)."""
-    own = use.variable.sites if use.variable is not None and not use.path else []
+    sites = use.variable.sites if use.variable is not None and not use.path else []
     is_folder = target.files_crossed < 0
     library = target.library or ""
     origin: Origin = "stdlib" if project.is_standard_library(file, library) else "third_party"
     return bare._replace(
         binding=_library_binding(use),
         origin="same_project" if is_folder else origin,
-        declaration=definitions.at(file, min(own, key=lambda site: site.start)) if own else None,
-        reaching=tuple(definitions.at(file, site) for site in use.reaching or own),
+        declaration=definitions.at(file, min(sites, key=lambda site: site.start)) if sites else None,
+        reaching=tuple(definitions.at(file, site) for site in use.reaching or sites),
         library=None if is_folder else library,
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 import tree_sitter
@@ -79,13 +80,13 @@ class DeclarationIndex:
     def resolve(self, name: str, position: int) -> Declaration | None:
         """Return the declaration that a name refers to at a position (the innermost and latest), or None."""
         inside = [
-            one for one in self._by_name.get(name, ()) if one.scope_start <= position < one.end and one.role != "field"
+            declaration
+            for declaration in self.by_name(name)
+            if declaration.scope_start <= position < declaration.end and declaration.role != "field"
         ]
         # A name is its own declaration at its own position, before its value is there.
-        before = [one for one in inside if one.usable_from <= position or one.start == position]
-        if not before:
-            return None
-        return max(before, key=lambda one: (one.scope_start, one.start))
+        before = [usable for usable in inside if usable.usable_from <= position or usable.start == position]
+        return max(before, key=lambda usable: (usable.scope_start, usable.start), default=None)
 
     def visible_variables(self, position: int) -> list[Declaration]:
         """Return the variables that can be used at a position and have a value there, each name once."""
@@ -111,29 +112,24 @@ class DeclarationIndex:
             return
         types, values = match.get("type", ()), match.get("value", ())
         for node in match[role]:
-            value, place = (values[0] if values else None), ""
+            value, index_mark = (values[0] if values else None), ""
             if "values" in match:
-                value, place = _value_of(node, match["values"][0])
-            until = max(
-                [node.end_byte]
-                + [part.end_byte for word in ("value", "values", "until") for part in match.get(word, ())]
-            )
+                value, index_mark = _value_of(node, match["values"][0])
+            ends = [end for word in ("value", "values", "until") for end in match.get(word, ())]
             scope = self._scope(node, role) or root
-            parameters, required_parameters = (
-                _parameters(match["parameters"][0]) if "parameters" in match else (None, 0)
-            )
+            parameters, required = _parameters(match["parameters"][0]) if "parameters" in match else (None, 0)
             yield Declaration(
                 name=text_of(node),
                 start=node.start_byte,
                 role=role,
-                kind=self._kind(node, role, text_of(types[0]) if types else "", value, place),
-                usable_from=0 if role in _EVERYWHERE else until,
+                kind=self._kind(node, role, text_of(types[0]) if types else "", value, index_mark),
+                usable_from=0 if role in _EVERYWHERE else max(end.end_byte for end in (node, *ends)),
                 scope_start=scope.start_byte,
                 end=scope.end_byte,
-                assigned=role != "local" or bool(match.keys() & {"value", "values", "until"}),
+                assigned=role != "local" or bool(ends),
                 alias=text_of(value) if value is not None and kind_of_value(value) == "name" else "",
                 parameters=parameters,
-                required_parameters=required_parameters,
+                required_parameters=required,
                 constant=_is_constant(node),
             )
 
@@ -150,13 +146,13 @@ class DeclarationIndex:
         return None
 
     def _kind(
-        self, node: tree_sitter.Node, role: str, type_text: str, value: tree_sitter.Node | None, place: str
+        self, node: tree_sitter.Node, role: str, type_text: str, value: tree_sitter.Node | None, index_mark: str
     ) -> str:
         if role == "function":
             return plain_type(type_text)
         if value is not None and is_function(value):
             return "function"
-        kind = plain_type(type_text) or (inferred_kind(value, self._grammar) + place if value is not None else "")
+        kind = plain_type(type_text) or (inferred_kind(value, self._grammar) + index_mark if value is not None else "")
         around = node.parent.type if node.parent is not None else ""
         kinds = node_kinds()
         mark = "*" if around in kinds.pointer_declarators else "?" if around in kinds.optional_parameters else ""
@@ -169,14 +165,14 @@ def _names(parent: tree_sitter.Node, node: tree_sitter.Node) -> bool:
     return by_name is not None and by_name.start_byte <= node.start_byte < by_name.end_byte
 
 
-def _merged(one: Declaration, other: Declaration) -> Declaration:
+def _merged(earlier: Declaration, other: Declaration) -> Declaration:
     """Return one declaration for a name that was matched twice, by its type and by its value."""
-    return one._replace(
-        kind=one.kind or other.kind,
-        usable_from=max(one.usable_from, other.usable_from),
-        assigned=one.assigned or other.assigned,
-        alias=one.alias or other.alias,
-        parameters=one.parameters if one.parameters is not None else other.parameters,
+    return earlier._replace(
+        kind=earlier.kind or other.kind,
+        usable_from=max(earlier.usable_from, other.usable_from),
+        assigned=earlier.assigned or other.assigned,
+        alias=earlier.alias or other.alias,
+        parameters=earlier.parameters if earlier.parameters is not None else other.parameters,
     )
 
 
@@ -184,7 +180,7 @@ def _value_of(name: tree_sitter.Node, values: tree_sitter.Node) -> tuple[tree_si
     """Return the value of one of several names, and a mark for its index if one call returns all values."""
     around, kinds = name.parent, node_kinds()
     names = around.named_children if around is not None and around.type in kinds.name_lists else [name]
-    index = next((number for number, one in enumerate(names) if one.start_byte == name.start_byte), 0)
+    index = next((number for number, other in enumerate(names) if other.start_byte == name.start_byte), 0)
     several = values.type in kinds.expression_lists or values.type in kinds.tuples
     given = values.named_children if several else [values]
     if len(given) == len(names):
@@ -199,9 +195,7 @@ def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
     kinds = node_kinds()
     skipped = kinds.comments | kinds.attributes | kinds.receivers
     for child in node.named_children:
-        if child.type in skipped:
-            continue
-        if text_of(child) in ("self", "cls", "this"):
+        if child.type in skipped or text_of(child) in ("self", "cls", "this"):
             continue
         written = child.child_by_field_name("type")
         names = child.children_by_field_name("name") if child.type in kinds.parameter_groups else [child]
@@ -216,12 +210,6 @@ def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
 
 def _is_constant(node: tree_sitter.Node) -> bool:
     """Return whether the name is declared as constant."""
-    parent = node.parent
     # The keyword is on the declarator, the declaration, or the statement around it, by grammar.
-    for _ in range(3):
-        if parent is None:
-            return False
-        if re.match(rb"(?:const|final|readonly|val)\b", parent.text or b""):
-            return True
-        parent = parent.parent
-    return False
+    around = islice(upwards(node.parent), 3)
+    return any(re.match(rb"(?:const|final|readonly|val)\b", parent.text or b"") for parent in around)

@@ -7,6 +7,7 @@ Contexts are derived from the shape of the tree, in the same way for all grammar
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import tree_sitter
@@ -53,8 +54,8 @@ def _child(node: tree_sitter.Node, *fields: str) -> tree_sitter.Node | None:
 
 
 def _kind_of_literal(literal: str, grammar: str) -> str:
-    known = language_of_grammar(grammar).literal_types.get(literal)
-    return f"type:{known}" if known else f"literal:{literal}"
+    type_name = language_of_grammar(grammar).literal_types.get(literal)
+    return f"type:{type_name}" if type_name else f"literal:{literal}"
 
 
 def inferred_kind(node: tree_sitter.Node, grammar: str) -> str:
@@ -118,14 +119,14 @@ def expression_use(node: tree_sitter.Node) -> ExpressionUse:
     kinds = node_kinds()
     while (parent := expression.parent) is not None:
         member = kinds.member_fields.get(parent.type)
-        if call is None and member and _is(parent.child_by_field_name(member), expression):
+        if call is None and member and parent.child_by_field_name(member) == expression:
             expression = parent
             if parent.type in kinds.calls and arguments_of(parent) is not None:
                 call = parent
         elif (
             parent.type in kinds.calls
             and call is None
-            and any(_is(parent.child_by_field_name(field), expression) for field in _CALLEES)
+            and any(parent.child_by_field_name(field) == expression for field in _CALLEES)
         ):
             expression = call = parent
         else:
@@ -135,22 +136,17 @@ def expression_use(node: tree_sitter.Node) -> ExpressionUse:
 
 def arguments_of(call: tree_sitter.Node) -> list[tree_sitter.Node] | None:
     """Return the arguments of a call; None if it has no argument list."""
-    held = call.child_by_field_name("arguments")
-    if held is None:
-        held = next((child for child in call.named_children if child.type in node_kinds().argument_lists), None)
-    if held is None:
-        return None
-    return [child for child in held.named_children if "comment" not in child.type]
+    kinds = node_kinds().argument_lists
+    held = _child(call, "arguments") or next((child for child in call.named_children if child.type in kinds), None)
+    return None if held is None else [child for child in held.named_children if "comment" not in child.type]
 
 
 def callee_of(call: tree_sitter.Node) -> str:
     """Return the last part of the called name."""
-    for field in _CALLEES:
-        callee = call.child_by_field_name(field)
-        if callee is not None:
-            words = re.findall(r"[\w$]+[!?]?", re.sub(r"<[^<>]*>|\([^()]*\)", "", text_of(callee)))
-            return words[-1] if words else ""
-    return ""
+    callee = _child(call, *_CALLEES)
+    name = text_of(callee) if callee is not None else ""
+    words = re.findall(r"[\w$]+[!?]?", re.sub(r"<[^<>]*>|\([^()]*\)", "", name))
+    return words[-1] if words else ""
 
 
 # Long: one case for each kind of node around an expression, in the order of precedence.
@@ -168,22 +164,22 @@ def expression_context(node: tree_sitter.Node) -> str:
     if kind in kinds.arguments and parent.parent is not None:
         named = parent.child_by_field_name("name")
         if named is not None:
-            return f"value:{text_of(named)}" if not _is(named, node) else "other"
+            return f"value:{text_of(named)}" if named != node else "other"
         node, parent = parent, parent.parent
         kind = parent.type
     if kind in kinds.argument_lists and parent.parent is not None:
         if parent.parent.type in kinds.returns:
             return f"return:{_function(node)}"
-        return _argument(node, parent)
+        return _argument(node, parent, parent.parent)
     if kind in kinds.keyed:
         key = parent.child_by_field_name(kinds.keyed[kind])
         holder = parent.parent.parent if parent.parent is not None else None
         inside = callee_of(holder) if holder is not None else ""
-        return f"value:{inside}:{text_of(key)}" if key is not None and not _is(key, node) else "other:key"
+        return f"value:{inside}:{text_of(key)}" if key is not None and key != node else "other:key"
     if kind in kinds.subscripts or kind in kinds.index_lists:
         holder = parent if kind in kinds.subscripts else parent.parent
         first = holder.named_children[0] if holder is not None and holder.named_children else None
-        if _is(first, node):
+        if first == node:
             return "indexed"
         return f"index:{_short(first)}"
     if kind in kinds.binary:
@@ -195,27 +191,23 @@ def expression_context(node: tree_sitter.Node) -> str:
         return f"unary{text_of(parent)[:1]} {expression_context(parent)}"
     if kind in kinds.conditional_expressions:
         held = parent.child_by_field_name("condition")
-        is_condition = _is(held, node) if held is not None else _is(parent.named_children[1], node)
+        is_condition = held == node if held is not None else parent.named_children[1] == node
         return "cond" if is_condition else expression_context(parent)
     if kind in kinds.conditioned:
         held = parent.child_by_field_name("condition") or parent.child_by_field_name("value")
-        if _is(held, node) or kind in kinds.assertions:
+        if held == node or kind in kinds.assertions:
             return "cond"
     if kind in kinds.member_fields or kind in kinds.nested_names:
         return _object(parent)
     if kind in kinds.expression_lists and parent.parent is not None:
-        index = _index(parent, node)
-        return (
-            f"{_bound(parent, parent.parent)}#{index}"
-            if len(parent.named_children) > 1
-            else _bound(parent, parent.parent)
-        )
+        mark = f"#{_index(parent.named_children, node)}" if len(parent.named_children) > 1 else ""
+        return _bound(parent, parent.parent) + mark
     return _bound(node, parent)
 
 
 def _declared(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
     named = parent.child_by_field_name("name") or parent.child_by_field_name("pattern")
-    if _is(named, node):
+    if named == node:
         return "target"
     around = parent.parent
     written = parent.child_by_field_name("type") or (around.child_by_field_name("type") if around is not None else None)
@@ -227,7 +219,7 @@ def _bound(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
     kind, kinds = parent.type, node_kinds()
     if kind in kinds.assignments:
         left = parent.child_by_field_name("left")
-        return "target" if _is(left, node) else f"assign:{_function(node)}:{_short(left)}"
+        return "target" if left == node else f"assign:{_function(node)}:{_short(left)}"
     if kind in kinds.initialisers:
         return _declared(node, parent)
     if kind in kinds.returns:
@@ -248,20 +240,13 @@ def _bound(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
     return f"other:{kind}"
 
 
-def _argument(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
-    call = parent.parent
-    given = [child for child in parent.named_children if "comment" not in child.type]
-    index = next((number for number, one in enumerate(given) if one.id == node.id), 0)
+def _argument(node: tree_sitter.Node, held: tree_sitter.Node, call: tree_sitter.Node) -> str:
+    arguments = [child for child in held.named_children if "comment" not in child.type]
     chain = ""
-    after = call.parent if call is not None else None
-    if (
-        after is not None
-        and after.type in node_kinds().member_fields
-        and call is not None
-        and not _is(after.named_children[-1], call)
-    ):
+    after = call.parent
+    if after is not None and after.type in node_kinds().member_fields and after.named_children[-1] != call:
         chain = f".{_member_name(after)}"
-    return f"arg:{callee_of(call) if call is not None else ''}:{index}:{len(given)}{chain}"
+    return f"arg:{callee_of(call)}:{_index(arguments, node)}:{len(arguments)}{chain}"
 
 
 def _operand(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
@@ -295,7 +280,7 @@ def _object(parent: tree_sitter.Node) -> str:
     if parent.type in calls:
         given = arguments_of(parent)
         return f"object:{name}/{len(given)}" if given is not None else f"object:{name}"
-    if around is not None and around.type in calls and _is(around.child_by_field_name("function"), parent):
+    if around is not None and around.type in calls and around.child_by_field_name("function") == parent:
         return f"object:{name}/{len(arguments_of(around) or ())}"
     return f"object:{name}"
 
@@ -312,12 +297,8 @@ def _function(node: tree_sitter.Node) -> int:
     return next((around.start_byte for around in upwards(node.parent) if around.type in functions), 0)
 
 
-def _index(parent: tree_sitter.Node, node: tree_sitter.Node) -> int:
-    return next((number for number, one in enumerate(parent.named_children) if one.id == node.id), 0)
-
-
-def _is(one: tree_sitter.Node | None, other: tree_sitter.Node) -> bool:
-    return one is not None and one.id == other.id
+def _index(nodes: Sequence[tree_sitter.Node], node: tree_sitter.Node) -> int:
+    return nodes.index(node) if node in nodes else 0
 
 
 def _short(node: tree_sitter.Node | None) -> str:

@@ -14,6 +14,7 @@ The fragment may be a hunk of a patch; names in parts that do not parse are not 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -80,9 +81,10 @@ def identifiers(text: str, grammar: str, tree: tree_sitter.Tree | None = None) -
 class _Reader:
     def __init__(self, root: tree_sitter.Node, grammar: str, data: bytes) -> None:
         captured = captures(root, grammar, "identifiers")
-        self._ids = {word: {node.id for node in nodes} for word, nodes in captured.items()}
-        self._no_use = self._word("declared") | self._word("skip")
-        self._unordered = self._word("unordered") | {root.id}
+        ids = {capture: {node.id for node in nodes} for capture, nodes in captured.items()}
+        self._ids = defaultdict[str, set[int]](set, ids)
+        self._no_use = self._ids["declared"] | self._ids["skip"]
+        self._unordered = self._ids["unordered"] | {root.id}
         self._data = data
         self._names: list[Identifier] = []
         self._parts: dict[int, tuple[Span, ...]] = {}
@@ -91,11 +93,8 @@ class _Reader:
     def result(self, errors: int) -> Identifiers:
         return Identifiers(tuple(self._names), self._parts, errors)
 
-    def _word(self, word: str) -> set[int]:
-        return self._ids.get(word, set())
-
     def _walk(self, root: tree_sitter.Node) -> None:
-        functions, tokens, symmetric = (self._word("function"), self._word("identifier"), self._word("symmetric"))
+        functions, tokens, symmetric = self._ids["function"], self._ids["identifier"], self._ids["symmetric"]
         waiting: list[tuple[tree_sitter.Node, bool, int, tuple[int, ...]]] = [(root, True, 0, ())]
         while waiting:
             node, usable, function, unordered_groups = waiting.pop()
@@ -108,12 +107,9 @@ class _Reader:
             if identity in functions and not function:
                 function = node.start_byte + 1
             if identity in self._unordered:
-                unordered_groups = (
-                    *unordered_groups,
-                    self._number([Span(c.start_byte, c.end_byte) for c in node.named_children]),
-                )
+                unordered_groups += (self._number([Span(c.start_byte, c.end_byte) for c in node.named_children]),)
             elif identity in symmetric and not self._continues(node, symmetric):
-                unordered_groups = (*unordered_groups, self._number(self._operands(node, symmetric)))
+                unordered_groups += (self._number(self._operands(node, symmetric)),)
             # With a stack of its own: an answer may be nested deeper than Python recurses.
             waiting.extend((child, usable, function, unordered_groups) for child in reversed(node.named_children))
 
@@ -153,17 +149,14 @@ class _Reader:
         )
 
     def _place(self, node: tree_sitter.Node) -> str:
-        places = [place for place in _PLACES if node.id in self._word(place)]
-        if node.id in self._word("loose"):
+        places = [place for place in _PLACES if node.id in self._ids[place]]
+        if node.id in self._ids["loose"]:
             before, after = node.prev_sibling, node.next_sibling
             places.append("loose")
             if before is not None:
                 places.append(_BEFORE.get(before.type, ""))
             if after is not None:
-                is_call = (
-                    after.type in node_kinds().macro_arguments
-                    and self._data[after.start_byte : after.start_byte + 1] == b"("
-                )
+                is_call = after.type in node_kinds().macro_arguments and (after.text or b"").startswith(b"(")
                 places.append("called" if is_call else _AFTER.get(after.type, ""))
         return "+".join(place for place in places if place) or "plain"
 

@@ -8,8 +8,8 @@ from typing import Final
 
 import tree_sitter
 
+from caretbench.languages import language_of_grammar
 from caretbench.problem import Caret, Problem
-from caretbench.syntax.documentation import comment_marks
 from caretbench.syntax.parser import encode, fault_count, parse, text_of, upwards, walk
 
 HARMLESS_TEXTS: Final = (
@@ -40,18 +40,18 @@ def style_variants(problem: Problem, text: str) -> Mapping[str, str]:
 
 def with_harmless_lines(caret: Caret, text: str) -> str | None:
     """Return code with comments that say nothing, each on a line of its own, or behind it; None where neither fits."""
-    marks, data = comment_marks(caret.language), encode(caret.prefix + text + caret.suffix)
-    if len(data) > _MAX_BYTES or not marks.line:
+    mark, data = language_of_grammar(caret.language).line_comment, encode(caret.prefix + text + caret.suffix)
+    if len(data) > _MAX_BYTES or not mark:
         return None
     tree = parse(data, caret.language)
     for position in _line_starts(tree, len(encode(caret.prefix)), text):
         line = text[position:].partition("\n")[0]
         indent = line[: len(line) - len(line.lstrip())]
-        lines = "".join(f"{indent}{marks.line} {comment}\n" for comment in HARMLESS_TEXTS)
+        lines = "".join(f"{indent}{mark} {comment}\n" for comment in HARMLESS_TEXTS)
         changed = text[:position] + lines + text[position:]
         if _keeps_tokens(tree, caret, changed):
             return changed
-    changed = f"{text}  {marks.line} {' '.join(HARMLESS_TEXTS)}"
+    changed = f"{text}  {mark} {' '.join(HARMLESS_TEXTS)}"
     ends = caret.suffix.startswith("\n") and text.strip() and not text.endswith("\n")
     return changed if ends and _keeps_tokens(tree, caret, changed) else None
 

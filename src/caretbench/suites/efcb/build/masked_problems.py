@@ -22,6 +22,7 @@ from caretbench.build.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.build.sources.pull_request import PullRequest
 from caretbench.errors import DataError
 from caretbench.grouping import grouped
+from caretbench.languages import language_of_grammar
 from caretbench.problem import ContextFile, CriterionCheck, Label, Problem, Question
 from caretbench.suites.efcb.build.changes import (
     MASKED_LINES,
@@ -43,7 +44,7 @@ from caretbench.suites.efcb.masked_answers import (
     WHOLE_PATCH_TIER,
 )
 from caretbench.suites.efcb.problem_metadata import EfcbTask, RenderedPatch, file_language, seeded_random
-from caretbench.syntax.documentation import comment_marks, comments
+from caretbench.syntax.documentation import comments
 from caretbench.syntax.parser import encode
 from caretbench.syntax.source import grammar_of
 from caretbench.syntax.uses.identifiers import identifiers
@@ -174,8 +175,8 @@ def _suitable_lines(part: HunkFragment) -> set[int]:
     Lines that a parser could not tell from an answer's wrapping are excluded: they begin like a fence or with a plus,
     or contain a mask or a lone carriage return.
     """
-    marks = comment_marks(part.grammar)
-    begins = (marks.line, *marks.block, "```", "~~~")
+    language = language_of_grammar(part.grammar)
+    begins = (language.line_comment, *language.block_comment, "```", "~~~")
     # Spaces for every character of comments and docstrings.
     data = bytearray(encode(part.text))
     for comment in comments(part.text, part.grammar):
@@ -185,7 +186,7 @@ def _suitable_lines(part: HunkFragment) -> set[int]:
     for number, line, code in zip(part.lines, part.text.split("\n"), bare, strict=True):
         text = line.strip()
         # A hunk may begin inside a comment, which then parses as code.
-        inside = bool(marks.block) and (text == "*" or text.startswith(("* ", "*/")))
+        inside = bool(language.block_comment) and (text == "*" or text.startswith(("* ", "*/")))
         # An answer with such a line could not be told from one in a fence, in a diff, or with a mask that is repeated.
         unclear = inside or text.startswith(begins) or line.startswith("+") or MASK_PLACEHOLDER in line or "\r" in line
         if code.strip() and not unclear and not _IMPORT.fullmatch(line):
