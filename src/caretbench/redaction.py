@@ -43,19 +43,18 @@ class SecretShape(NamedTuple):
 
 
 @cache
-def secret_shapes() -> tuple[SecretShape, ...]:
-    """Return the shapes of secrets, from ``secret_texts.toml``."""
-    table = read_packaged_toml("caretbench", "secret_texts.toml")
+def secret_shapes(package: str = "caretbench", file: str = "secret_texts.toml") -> tuple[SecretShape, ...]:
+    """Return the shapes of secrets; or of other texts, from another file of a package."""
     return tuple(
         SecretShape(
             name,
             entry["text"],
             re.compile(entry["pattern"]),
             re.compile(entry["allowed"]) if "allowed" in entry else None,
-            tuple(entry["holds"]),
+            tuple(entry.get("holds", ("",))),
             entry.get("in_code", True),
         )
-        for name, entry in table.items()
+        for name, entry in read_packaged_toml(package, file).items()
     )
 
 

@@ -21,10 +21,13 @@ _COMMON = 60
 
 def shingles(text: str) -> frozenset[int]:
     """Return the hashes of all token 5-grams of a text."""
-    tokens = _TOKEN.findall(text)
-    if len(tokens) < _SHINGLE:
-        return frozenset((hash(tuple(tokens)),))
-    return frozenset(hash(tuple(tokens[index : index + _SHINGLE])) for index in range(len(tokens) - _SHINGLE + 1))
+    return _grams(_TOKEN.findall(text))
+
+
+def _grams(tokens: Sequence[object]) -> frozenset[int]:
+    """Return the hashes of all 5-grams; of fewer tokens, that of all."""
+    starts = range(max(1, len(tokens) - _SHINGLE + 1))
+    return frozenset(hash(tuple(tokens[start : start + _SHINGLE])) for start in starts)
 
 
 def near_duplicates(problems: Sequence[Problem]) -> dict[str, str]:
@@ -44,7 +47,7 @@ def repeated_problems(problems: Sequence[Problem], earlier: Sequence[Problem]) -
     repeated: dict[str, str] = {}
     others = _by_language(earlier)
     for name, group in _by_language(problems).items():
-        index = _ShingleIndex(JACCARD_THRESHOLD)
+        index = _ShingleIndex()
         for identity, text in others.get(name, ()):
             index.add(identity, shingles(text))
         matches = ((identity, index.match(shingles(text))) for identity, text in group)
@@ -61,10 +64,10 @@ def _by_language(problems: Sequence[Problem]) -> dict[str, list[tuple[str, str]]
     )
 
 
-def near_duplicate_texts(texts: Iterable[tuple[str, str]], threshold: float = JACCARD_THRESHOLD) -> dict[str, str]:
+def near_duplicate_texts(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the near-duplicates of earlier texts, by the rule of :func:`near_duplicates`; texts come with names."""
     duplicates: dict[str, str] = {}
-    index = _ShingleIndex(threshold)
+    index = _ShingleIndex()
     for name, text in texts:
         grams = shingles(text)
         if (match := index.match(grams)) is not None:
@@ -76,8 +79,7 @@ def near_duplicate_texts(texts: Iterable[tuple[str, str]], threshold: float = JA
 class _ShingleIndex:
     """Texts by their shingles."""
 
-    def __init__(self, threshold: float) -> None:
-        self._threshold = threshold
+    def __init__(self) -> None:
         self._texts: list[tuple[str, frozenset[int]]] = []
         self._holders: dict[int, list[int]] = defaultdict(list)
 
@@ -93,7 +95,7 @@ class _ShingleIndex:
         # A near-duplicate shares nearly all shingles, so it is among those that share most.
         for index, _ in shared.most_common(5):
             name, other = self._texts[index]
-            if len(grams & other) >= self._threshold * len(grams | other):
+            if len(grams & other) >= JACCARD_THRESHOLD * len(grams | other):
                 return name
         return None
 
@@ -144,9 +146,9 @@ def _place(problem: Problem, before: str, after: str) -> _Place:
     return _Place(problem.id, (splice.snapshot, splice.path), problem.labels.get("mode"), start, end)
 
 
-def _elsewhere(one: _Place, other: _Place) -> bool:
-    apart = other.end <= one.start or one.end <= other.start
-    return one.mode == other.mode and (one.file != other.file or apart)
+def _elsewhere(place: _Place, other: _Place) -> bool:
+    apart = other.end <= place.start or place.end <= other.start
+    return place.mode == other.mode and (place.file != other.file or apart)
 
 
 # With frequencies over the language: over the cell only 306 of 1,800 released instances are found, over the language
@@ -229,30 +231,31 @@ class TwinIndex:
         twins = self._twins(program, language, frozenset(related))
         return max(twins, key=lambda twin: (twin.similarity, twin.name), default=None)
 
-    def _twins(self, one: _Program, language: str, related: frozenset[str]) -> Iterator[Twin]:
-        weights = self._weights(one, language)
+    def _twins(self, program: _Program, language: str, related: frozenset[str]) -> Iterator[Twin]:
+        weights = self._weights(program, language)
         for other in self._programs[language].values():
-            if other.name == one.name:
+            if other.name == program.name:
                 continue
-            grams = len(one.grams & other.grams) / len(one.grams | other.grams)
+            grams = len(program.grams & other.grams) / len(program.grams | other.grams)
             if grams >= JACCARD_THRESHOLD:
                 yield Twin(other.name, "5-grams", grams)
-            if one.runs & other.runs:
+            if program.runs & other.runs:
                 yield Twin(other.name, f"a run of {RUN_TOKENS} tokens, 5-grams", grams)
             if other.name in related:
                 continue
-            form = len(one.forms & other.forms) / len(one.forms | other.forms)
-            if form >= FORM_JACCARD and min(len(one.forms), len(other.forms)) >= _FEWEST_FORMS:
+            form = len(program.forms & other.forms) / len(program.forms | other.forms)
+            if form >= FORM_JACCARD and min(len(program.forms), len(other.forms)) >= _FEWEST_FORMS:
                 yield Twin(other.name, "5-grams without names", form)
-            if one.group == other.group:
+            if program.group == other.group:
                 cosine = _cosine(weights, self._weights(other, language))
                 if cosine > WORD_COSINE:
                     yield Twin(other.name, "words", cosine)
 
-    def _weights(self, one: _Program, language: str) -> Mapping[str, float]:
-        known = self._documents[language]
-        size = 1 + len(self._programs[language]) + (one.name not in self._programs[language])
-        return {word: (1 + math.log(count)) * math.log(size / max(1, known[word])) for word, count in one.words.items()}
+    def _weights(self, program: _Program, language: str) -> Mapping[str, float]:
+        programs, documents = self._programs[language], self._documents[language]
+        size = 1 + len(programs) + (program.name not in programs)
+        idf = {word: math.log(size / max(1, documents[word])) for word in program.words}
+        return {word: (1 + math.log(count)) * idf[word] for word, count in program.words.items()}
 
 
 def _program(name: str, group: str, text: str) -> _Program:
@@ -275,12 +278,10 @@ def _forms(tokens: Sequence[str]) -> frozenset[int]:
             last[token] = index
         else:
             encoded.append(token)
-    return frozenset(hash(tuple(encoded[start : start + 5])) for start in range(max(1, len(encoded) - 4)))
+    return _grams(encoded)
 
 
-def _cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    if len(other) < len(one):
-        one, other = other, one
-    product = math.fsum(weight * other.get(word, 0.0) for word, weight in one.items())
-    norms = math.sqrt(math.fsum(w * w for w in one.values()) * math.fsum(w * w for w in other.values()))
+def _cosine(weights: Mapping[str, float], other: Mapping[str, float]) -> float:
+    product = math.fsum(weights[word] * other[word] for word in weights.keys() & other.keys())
+    norms = math.sqrt(math.fsum(w * w for w in weights.values()) * math.fsum(w * w for w in other.values()))
     return product / norms if norms else 0.0

@@ -23,7 +23,7 @@ def forbidden_access(text: str, language: str, accesses: Sequence[str] | None) -
         verb, _, target = access.partition(" ")
         if verb == "starts":  # what it starts is watched, too
             continue
-        folder, name = (re.escape(target.split("/")[part]) for part in (min(1, target.count("/")), -1))
+        folder, name = (re.escape(target.split("/")[index]) for index in (min(1, target.count("/")), -1))
         if target == _SOURCE:
             patterns = [language_of_grammar(language).own_source or r"\A\Z"]
         elif verb in ("reads", "writes"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
@@ -50,14 +50,19 @@ class Mutant(NamedTuple):
     text: str
 
 
-def _splice(problem: Problem) -> InlineSplice:
+def program_splice(problem: Problem) -> InlineSplice:
+    """Return the splice of a problem into its program.
+
+    Raises:
+        TypeError: the problem is not spliced into one program.
+    """
     if not isinstance(problem.splice, InlineSplice):
         raise TypeError(f"{problem.id} is not spliced into a program: it has no mutants")
     return problem.splice
 
 
 def _mutation_target(problem: Problem) -> MutationTarget:
-    splice = _splice(problem)
+    splice = program_splice(problem)
     start = len(encode(splice.before))
     program = encode(splice.program(problem.reference))
     language = get_language(problem.caret.language).name
@@ -66,7 +71,7 @@ def _mutation_target(problem: Problem) -> MutationTarget:
 
 def _comments_of(problem: Problem) -> list[Comment]:
     """Return the comments of the program that overlap with the reference."""
-    splice = _splice(problem)
+    splice = program_splice(problem)
     start = len(encode(splice.before))
     end = start + len(encode(problem.reference))
     all_comments = comments(splice.program(problem.reference), problem.caret.language)
@@ -79,21 +84,19 @@ def is_only_comment(problem: Problem) -> bool:
     Raises:
         TypeError: the problem asks a question, or is not spliced into one program.
     """
-    own_comments = _comments_of(problem)
-    if not own_comments:
-        return False
+    all_comments = _comments_of(problem)
     rest = encode(problem.reference)
-    start = len(encode(_splice(problem).before))
-    for comment in reversed(own_comments):
+    start = len(encode(program_splice(problem).before))
+    for comment in reversed(all_comments):
         rest = rest[: max(0, comment.start - start)] + rest[max(0, comment.end - start) :]
-    return not rest.strip()
+    return bool(all_comments) and not rest.strip()
 
 
 def _vague_comments(problem: Problem) -> list[Mutant]:
     table = mutation_table(get_language(problem.caret.language).name)
     first = _comments_of(problem)[0]
     reference = problem.reference
-    start = len(encode(_splice(problem).before))
+    start = len(encode(program_splice(problem).before))
     is_plain = first.kind == "line" and not first.text.startswith(("///", "//!"))
     body = table.vague_line_comment if is_plain else table.vague_comment
     if first.start < start or first.end > start + len(encode(reference)):
@@ -136,6 +139,11 @@ def mutants(problem: Problem, limit: int = 12) -> list[Mutant]:
     return list(by_text.values())
 
 
+def _changed(target: MutationTarget, edits: Iterable[MutationEdit]) -> Iterator[Mutant]:
+    """Yield the reference after each of the changes that add no syntax faults."""
+    return (Mutant(edit.name, target.mutated_reference(edit)) for edit in edits if target.parses_after(edit))
+
+
 def throw_at_start(problem: Problem) -> Mutant | None:
     """Return the reference with a throw before its first statement, so that it does nothing.
 
@@ -146,10 +154,7 @@ def throw_at_start(problem: Problem) -> Mutant | None:
         TypeError: the problem asks a question, or is not spliced into one program.
     """
     target = _mutation_target(problem)
-    edit = throw_before_first_statement(target)
-    if edit is None or not target.parses_after(edit):
-        return None
-    return Mutant(edit.name, target.mutated_reference(edit))
+    return next(_changed(target, throw_before_first_statement(target)), None)
 
 
 def removed_constructs(problem: Problem) -> list[Mutant]:
@@ -161,8 +166,7 @@ def removed_constructs(problem: Problem) -> list[Mutant]:
         TypeError: the problem is not spliced into one program.
     """
     target = _mutation_target(problem)
-    edits = (edit for edit in removed_construct_edits(target) if target.parses_after(edit))
-    return [Mutant(edit.name, target.mutated_reference(edit)) for edit in islice(edits, MAX_PER_KIND)]
+    return list(islice(_changed(target, removed_construct_edits(target)), MAX_PER_KIND))
 
 
 def changed_references(problem: Problem) -> Iterator[Mutant]:
@@ -172,9 +176,10 @@ def changed_references(problem: Problem) -> Iterator[Mutant]:
         TypeError: the problem is not spliced into one program.
     """
     if not problem.reference.strip():
-        yield from (one for one in added_code(problem) if one.name != ADDED_THROW)
+        yield from (mutant for mutant in added_code(problem) if mutant.name != ADDED_THROW)
         return
-    yield from (one for one in mutants(problem) if one.name not in {"throw", *REACH_ONLY_MUTANTS, VAGUE_COMMENT})
+    no_changes = {"throw", *REACH_ONLY_MUTANTS, VAGUE_COMMENT}
+    yield from (mutant for mutant in mutants(problem) if mutant.name not in no_changes)
     yield from value_mutants(problem)
 
 
@@ -194,8 +199,8 @@ def value_mutants(problem: Problem) -> list[Mutant]:
     """
     target = _mutation_target(problem)
     edits = (MutationEdit(VALUE, node.start_byte, node.end_byte, target.table.wrong_value) for node in _values(target))
-    value_changes = (Mutant(VALUE, target.mutated_reference(edit)) for edit in edits if target.parses_after(edit))
-    return list(islice((one for one in value_changes if one.text != problem.reference), MAX_PER_KIND))
+    wrong_values = (mutant for mutant in _changed(target, edits) if mutant.text != problem.reference)
+    return list(islice(wrong_values, MAX_PER_KIND))
 
 
 def _values(target: MutationTarget) -> Iterator[tree_sitter.Node]:
@@ -229,10 +234,7 @@ def added_code(problem: Problem) -> Iterator[Mutant]:
     Raises:
         TypeError: the problem is not spliced into one program.
     """
-    splice = problem.splice
-    if not isinstance(splice, InlineSplice):
-        raise TypeError(f"{problem.id} is not spliced into a program: no code can be added")
-    language = problem.caret.language
+    splice, language = program_splice(problem), problem.caret.language
     seen: set[str] = set()
     for name, text in _texts(splice, language):
         if text not in seen and fault_count(parse(splice.program(text), language), language) == 0:
@@ -247,31 +249,31 @@ def _texts(splice: InlineSplice, language: str) -> Iterator[tuple[str, str]]:
     functions = [node for node, _ in MutationTarget(program, language, caret, caret).functions.values()]
     ended = [node.start_byte for node in functions if node.end_byte == caret]
     ending = [
-        (one, number)
-        for one in lists
-        for number, span in enumerate(one.statements)
+        (block, number)
+        for block in lists
+        for number, span in enumerate(block.statements)
         if span.end == caret and not any(span.start <= start for start in ended)  # inside the function of the caret
     ]
     ending.sort(key=lambda pair: pair[0].statements[pair[1]].start)  # the outermost statement first
-    for one, number in ending:
-        yield REPEATED, _line(program, one, number, number)
-    for one, number in ending:
-        if number + 1 < len(one.statements):
-            yield REPEATED, _line(program, one, number, number + 1)
+    for block, number in ending:
+        yield REPEATED, _line(program, block, number, number)
+    for block, number in ending:
+        if number + 1 < len(block.statements):
+            yield REPEATED, _line(program, block, number, number + 1)
     table = mutation_table(language)
-    last_lines = [f"\n{_indentation(program, one.statements[number].start)}" for one, number in ending]
+    last_lines = [f"\n{_indentation(program, block.statements[number].start)}" for block, number in ending]
     yield from ((ADDED_RETURN, line + table.early_return.replace("@", "")) for line in last_lines)
     yield from ((ADDED_THROW, line + table.throw) for line in last_lines)
 
 
-def _line(program: bytes, one: StatementList, sibling: int, number: int) -> str:
+def _line(program: bytes, block: StatementList, sibling: int, number: int) -> str:
     """Return a statement of a list on lines of its own, indented as its ``sibling``."""
-    start, end = one.statements[number]
+    start, end = block.statements[number]
     # In some grammars the semicolon is no part of the statement.
     while program[end : end + 1] == b";":
         end += 1
     text = program[start:end].decode("utf-8", "surrogatepass")
-    return f"\n{_indentation(program, one.statements[sibling].start)}{text}"
+    return f"\n{_indentation(program, block.statements[sibling].start)}{text}"
 
 
 def _indentation(program: bytes, position: int) -> str:
@@ -291,14 +293,7 @@ def parses_as_reference(splice: InlineSplice, reference: str, language: str) -> 
     return lambda answer: not is_clean or parses(answer)
 
 
-class Mask(NamedTuple):
-    """The name of a mask, and its text in the place of the block."""
-
-    name: str
-    text: str
-
-
-def masks(problem: Problem, content: bytes, span: tuple[int, int], *, throw: bool) -> tuple[Mask, ...]:
+def masks(problem: Problem, content: bytes, span: tuple[int, int], *, throw: bool) -> list[Mutant]:
     """Return the masks of the bytes ``span`` of a problem's file with this ``content``.
 
     Args:
@@ -308,16 +303,14 @@ def masks(problem: Problem, content: bytes, span: tuple[int, int], *, throw: boo
         throw: Also a throw before the first statement, which keeps the text after it.
     """
     masked = in_file(problem, content, span)
-    splice, text, caret = _splice(masked), masked.reference, masked.caret
+    text = masked.reference
     # A mask that does not parse fails every test that imports the file: it would show nothing about the block.
-    is_sound = parses_as_reference(splice, text, caret.language)
+    is_sound = parses_as_reference(program_splice(masked), text, masked.caret.language)
     least = stub(masked)
-    candidates = [Mask("deletion", ""), *([Mask("pass", least)] if least else [])]
+    candidates = [Mutant("deletion", ""), *([Mutant("pass", least)] if least else [])]
     sound = [mask for mask in candidates if mask.text.strip() != text.strip() and is_sound(mask.text)][:1]
     thrown = throw_at_start(masked) if throw else None
-    if thrown is not None:
-        sound.append(Mask("throw", thrown.text))
-    return tuple(sound)
+    return sound if thrown is None else [*sound, Mutant("throw", thrown.text)]
 
 
 def in_file(problem: Problem, content: bytes, span: tuple[int, int] | None = None) -> Problem:
@@ -328,8 +321,8 @@ def in_file(problem: Problem, content: bytes, span: tuple[int, int] | None = Non
     """
     start, end = span or (file_splice(problem).start, file_splice(problem).end)
     before, text, after = (
-        part.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
-        for part in (content[:start], content[start:end], content[end:])
+        data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+        for data in (content[:start], content[start:end], content[end:])
     )
     caret = problem.caret.model_copy(update={"prefix": before, "suffix": after})
     splice = InlineSplice(before=before, after=after)

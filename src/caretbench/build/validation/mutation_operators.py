@@ -13,7 +13,7 @@ import tree_sitter
 
 from caretbench.build.validation.mutation_target import OPERATOR_SWAPS, MutationEdit, MutationTarget
 from caretbench.languages.node_kinds import node_kinds
-from caretbench.syntax.parser import captures, text_of, walk
+from caretbench.syntax.parser import captures, encode, text_of, upwards, walk
 
 CRASH = "crash"
 """Name of throws in code that every run executes: at top level or in the main function."""
@@ -26,9 +26,7 @@ def statement_insertion(target: MutationTarget, node: tree_sitter.Node, name: st
     """Return the insertion of ``statement`` before a node; on its own line where lines end statements."""
     if target.table.stub_body is None:
         return MutationEdit(name, node.start_byte, node.start_byte, f"{statement} ")
-    indentation = target.indentation(node)
-    separator = "; " if indentation is None else f"\n{indentation}"
-    return MutationEdit(name, node.start_byte, node.start_byte, statement + separator)
+    return MutationEdit(name, node.start_byte, node.start_byte, statement + target.separator(node))
 
 
 def insertion_points(target: MutationTarget) -> Iterator[tree_sitter.Node]:
@@ -66,11 +64,11 @@ def throw_edits(target: MutationTarget) -> Iterator[MutationEdit]:
             if children:
                 yield statement_insertion(target, children[0], "throw", target.table.throw)
             continue
-        place = body.start_byte + 1
+        start = body.start_byte + 1
         for child in body.named_children:
             if child.type in node_kinds().constructor_calls:  # must stay first
-                place = child.end_byte
-        yield MutationEdit("throw", place, place, f" {target.table.throw}")
+                start = child.end_byte
+        yield MutationEdit("throw", start, start, f" {target.table.throw}")
     for statement in insertion_points(target):
         if not always_runs(target.enclosing_function(statement)):
             yield statement_insertion(target, statement, "throw", target.table.throw)
@@ -83,8 +81,8 @@ def crash_edits(target: MutationTarget) -> Iterator[MutationEdit]:
             yield statement_insertion(target, statement, CRASH, target.table.throw)
 
 
-def throw_before_first_statement(target: MutationTarget) -> MutationEdit | None:
-    """Return a throw before the first statement that the reference itself executes; None if it has none (a header).
+def throw_before_first_statement(target: MutationTarget) -> Iterator[MutationEdit]:
+    """Yield a throw before the first statement that the reference itself executes; a header has none.
 
     It compiles wherever the reference does. Its name is ``crash`` if every run executes it, else ``throw``.
     """
@@ -94,30 +92,27 @@ def throw_before_first_statement(target: MutationTarget) -> MutationEdit | None:
         container = statement.parent
         if container is not None and container.start_byte <= start:  # not opened by the reference itself
             always = always_runs(target.enclosing_function(statement))
-            return statement_insertion(target, statement, CRASH if always else "throw", target.table.throw)
-    return None
+            yield statement_insertion(target, statement, CRASH if always else "throw", target.table.throw)
+            return
 
 
 def throw_at_end(target: MutationTarget) -> Iterator[MutationEdit]:
     """Yield a throw at the end of a reference that contains no statement."""
     if next(insertion_points(target), None) is not None or reference_functions(target):
         return
-    node = target.tree.root_node.descendant_for_byte_range(target.end, target.end)
-    while node is not None and node.type not in target.table.containers:
-        if node.type in node_kinds(target.language).type_bodies:
-            return
-        node = node.parent
-    if node is None:
+    bodies = target.table.containers | node_kinds(target.language).type_bodies
+    around = upwards(target.tree.root_node.descendant_for_byte_range(target.end, target.end))
+    node = next((body for body in around if body.type in bodies), None)
+    if node is None or node.type not in target.table.containers:
         return
     text = target.program[target.start : target.end].decode("utf-8", "surrogatepass")
-    filled = [line for line in text.split("\n") if line.strip()]
-    last = filled[-1] if filled else ""
-    place = target.start + len(text.rstrip().encode("utf-8", "surrogatepass"))
-    indentation = last[: len(last) - len(last.lstrip())]
-    lead = f"\n{indentation}" if text.strip() else ""
-    tail = "" if text[len(text.rstrip()) :] else "\n"
+    code = text.rstrip()
+    last = code.rpartition("\n")[2]
+    end = target.start + len(encode(code))
+    lead = f"\n{last[: len(last) - len(last.lstrip())]}" if code else ""
+    tail = "" if text[len(code) :] else "\n"
     name = CRASH if always_runs(target.innermost_function(node)) else "throw"
-    yield MutationEdit(name, place, place, lead + target.table.throw + tail)
+    yield MutationEdit(name, end, end, lead + target.table.throw + tail)
 
 
 _REMOVED = "construct_removed"
@@ -128,8 +123,8 @@ def removed_construct_edits(target: MutationTarget) -> Iterator[MutationEdit]:
     table = target.table
     blocks = captures(target.tree.root_node, target.language, "blocks")
     edits = [
-        MutationEdit(_REMOVED, one.start_byte, one.end_byte, table.true_condition.replace("@", text_of(one)))
-        for one in target.captured_nodes("condition")
+        MutationEdit(_REMOVED, node.start_byte, node.end_byte, table.true_condition.replace("@", text_of(node)))
+        for node in target.captured_nodes("condition")
     ]
     is_body = table.containers.__contains__ if table.stub_body is None else bool
     loops = [node for node in blocks.get("loop_body", []) if target.contains(node) and node.named_children]
@@ -156,9 +151,7 @@ def _at_end(target: MutationTarget, body: tree_sitter.Node, statement: str) -> M
     last = body.named_children[-1]
     if target.table.stub_body is None:
         return MutationEdit(_REMOVED, body.end_byte - 1, body.end_byte - 1, f"{statement} ")
-    indentation = target.indentation(last)
-    separator = "; " if indentation is None else f"\n{indentation}"
-    return MutationEdit(_REMOVED, last.end_byte, last.end_byte, separator + statement)
+    return MutationEdit(_REMOVED, last.end_byte, last.end_byte, target.separator(last) + statement)
 
 
 def _leaves(node: tree_sitter.Node, body: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
@@ -214,36 +207,42 @@ def _stubs(target: MutationTarget) -> Iterator[MutationEdit]:
             yield statement_insertion(target, first, "default_return", leaving)
 
 
-def _conditions(target: MutationTarget) -> Iterator[MutationEdit]:
-    for node in target.captured_nodes("condition"):
-        negated = target.table.negation.replace("@", text_of(node))
-        yield MutationEdit("condition", node.start_byte, node.end_byte, negated)
+def _replacing(
+    name: str, capture: str, replacement: Callable[[MutationTarget, tree_sitter.Node], str | None]
+) -> Callable[[MutationTarget], Iterator[MutationEdit]]:
+    """Return the operator that replaces the nodes of a capture; a node whose ``replacement`` is None stays."""
+
+    def edits(target: MutationTarget) -> Iterator[MutationEdit]:
+        for node in target.captured_nodes(capture):
+            text = replacement(target, node)
+            if text is not None:
+                yield MutationEdit(name, node.start_byte, node.end_byte, text)
+
+    return edits
 
 
-def _negations(target: MutationTarget) -> Iterator[MutationEdit]:
-    for node in target.captured_nodes("negation"):
-        operand = node.named_children[-1] if node.named_children else None
-        if operand is not None:
-            yield MutationEdit("condition", node.start_byte, node.end_byte, f"({text_of(operand)})")
+def _negated(target: MutationTarget, node: tree_sitter.Node) -> str:
+    return target.table.negation.replace("@", text_of(node))
+
+
+def _without_negation(_target: MutationTarget, node: tree_sitter.Node) -> str | None:
+    return f"({text_of(node.named_children[-1])})" if node.named_children else None
 
 
 def _swaps(kind: str) -> Callable[[MutationTarget], Iterator[MutationEdit]]:
-    def edits(target: MutationTarget) -> Iterator[MutationEdit]:
+    def swapped(target: MutationTarget, node: tree_sitter.Node) -> str | None:
         kinds = node_kinds(target.language)
-        for node in target.captured_nodes(kind):
-            text = " ".join(text_of(node).split())
-            statement = target.enclosing_statement(node)
-            around = statement.type if statement is not None else ""
-            counts = kind == "arithmetic" and around.startswith("for_")
-            # A swapped operator in a loop's condition or step often loops for ever, and costs the whole limit of time.
-            endless = around in kinds.while_loops | kinds.do_loops or counts
-            operands = text_of(node.parent) if node.parent is not None else ""
-            # In typed languages, texts joined by `-` do not compile.
-            joins_text = kind == "arithmetic" and target.table.typed and any(mark in operands for mark in "\"'")
-            if text in OPERATOR_SWAPS[kind] and not endless and not joins_text:
-                yield MutationEdit(kind, node.start_byte, node.end_byte, OPERATOR_SWAPS[kind][text])
+        statement = target.enclosing_statement(node)
+        around = statement.type if statement is not None else ""
+        counts = kind == "arithmetic" and around.startswith("for_")
+        # A swapped operator in a loop's condition or step often loops for ever, and costs the whole limit of time.
+        endless = around in kinds.while_loops | kinds.do_loops or counts
+        operands = text_of(node.parent) if node.parent is not None else ""
+        # In typed languages, texts joined by `-` do not compile.
+        joins_text = kind == "arithmetic" and target.table.typed and any(mark in operands for mark in "\"'")
+        return None if endless or joins_text else OPERATOR_SWAPS[kind].get(" ".join(text_of(node).split()))
 
-    return edits
+    return _replacing(kind, kind, swapped)
 
 
 def _is_message(target: MutationTarget, node: tree_sitter.Node) -> bool:
@@ -272,23 +271,13 @@ def _strings(target: MutationTarget) -> Iterator[MutationEdit]:
             yield MutationEdit("string", closing, closing, "x")
 
 
-def _returned_values(target: MutationTarget) -> Iterator[MutationEdit]:
+def _wrong_value(target: MutationTarget, node: tree_sitter.Node) -> str | None:
     table = target.table
-    for node in target.captured_nodes("returned"):
-        function = target.enclosing_function(node)
-        declared = target.return_type(function) if function is not None and table.typed else None
-        if table.typed and declared is None:
-            continue
-        value = table.wrong_values.get(declared or "", table.wrong_value).replace("@", text_of(node))
-        yield MutationEdit("return_value", node.start_byte, node.end_byte, value)
-
-
-def _no_items(target: MutationTarget) -> Iterator[MutationEdit]:
-    """Yield changes that replace the iterable of a loop by an empty one."""
-    for node in target.captured_nodes("iterable"):
-        nothing = _nothing_to_loop_over(target, node)
-        if nothing is not None:
-            yield MutationEdit("no_items", node.start_byte, node.end_byte, nothing)
+    function = target.enclosing_function(node)
+    declared = target.return_type(function) if function is not None and table.typed else None
+    if table.typed and declared is None:
+        return None
+    return table.wrong_values.get(declared or "", table.wrong_value).replace("@", text_of(node))
 
 
 def _nothing_to_loop_over(target: MutationTarget, node: tree_sitter.Node) -> str | None:
@@ -306,17 +295,13 @@ def _nothing_to_loop_over(target: MutationTarget, node: tree_sitter.Node) -> str
     return template.replace("@", element) + bracket + dimensions
 
 
-def _no_rounds(target: MutationTarget) -> Iterator[MutationEdit]:
-    """Yield changes that make the condition of a loop false."""
-    for node in target.captured_nodes("loop_condition"):
-        never = target.table.false_condition.replace("@", text_of(node))
-        yield MutationEdit("no_rounds", node.start_byte, node.end_byte, never)
+def _never_true(target: MutationTarget, node: tree_sitter.Node) -> str:
+    return target.table.false_condition.replace("@", text_of(node))
 
 
-def _dropped(target: MutationTarget) -> Iterator[MutationEdit]:
-    for node in target.captured_nodes("statement"):
-        if node.named_child_count and node.named_children[0].type != "string":
-            yield MutationEdit("dropped_statement", node.start_byte, node.end_byte, target.table.empty_statement)
+def _empty_statement(target: MutationTarget, node: tree_sitter.Node) -> str | None:
+    does_something = node.named_child_count and node.named_children[0].type != "string"
+    return target.table.empty_statement if does_something else None
 
 
 def _dropped_lines(target: MutationTarget) -> Iterator[MutationEdit]:
@@ -332,19 +317,19 @@ def _dropped_lines(target: MutationTarget) -> Iterator[MutationEdit]:
 MUTATION_OPERATORS: tuple[Callable[[MutationTarget], Iterator[MutationEdit]], ...] = (
     _stubs,
     throw_edits,
-    _conditions,
+    _replacing("condition", "condition", _negated),
     _numbers,
     _swaps("boolean"),
     _swaps("comparison"),
     _swaps("logical"),
     _swaps("arithmetic"),
-    _returned_values,
-    _negations,
-    _dropped,
+    _replacing("return_value", "returned", _wrong_value),
+    _replacing("condition", "negation", _without_negation),
+    _replacing("dropped_statement", "statement", _empty_statement),
     _strings,
     _dropped_lines,
-    _no_items,
-    _no_rounds,
+    _replacing("no_items", "iterable", _nothing_to_loop_over),
+    _replacing("no_rounds", "loop_condition", _never_true),
     throw_at_end,
     crash_edits,
 )

@@ -158,15 +158,15 @@ class MutationTarget:
     def _changed(self, edit: MutationEdit) -> bytes:
         return self.program[: edit.start] + encode(edit.text) + self.program[edit.end :]
 
-    def indentation(self, node: tree_sitter.Node) -> str | None:
-        """Return the indentation of a node; None if it is not the first on its line."""
+    def separator(self, node: tree_sitter.Node) -> str:
+        """Return the text between a node and a statement next to it: a new line, or ``;`` within the node's line."""
         line_start = self.program.rfind(b"\n", 0, node.start_byte) + 1
         before = self.program[line_start : node.start_byte].decode("utf-8", "surrogatepass")
-        return None if before.strip() else before
+        return "; " if before.strip() else f"\n{before}"
 
     def innermost_function(self, node: tree_sitter.Node | None) -> tree_sitter.Node | None:
         """Return the innermost function that is, or contains, ``node``."""
-        return next((one for one in upwards(node) if one.id in self.functions), None)
+        return next((around for around in upwards(node) if around.id in self.functions), None)
 
     def enclosing_function(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
         """Return the innermost function around ``node``."""

@@ -172,7 +172,7 @@ class ProgramGate(ResumableGate):
             ]
             self._try(answers, outcomes)
             tried = {problem.id for problem, _ in answers}
-            waiting = [one for one in waiting if one.id in tried and not _is_decided(outcomes[one.id])]
+            waiting = [problem for problem in waiting if problem.id in tried and not _is_decided(outcomes[problem.id])]
         for problem in problems:
             yield self._verdict(problem, outcomes[problem.id], repeated.get(problem.id))
 
@@ -181,12 +181,14 @@ class ProgramGate(ResumableGate):
         if not problem.reference.strip() or not problem.runs_as_program or is_only_comment(problem):
             return []
         layouts = written_otherwise(problem, problem.caret, self.policy)
-        return [GateAnswer(one.name, one.text, layout_is_wrong=one.layout_is_wrong) for one in layouts]
+        return [GateAnswer(layout.name, layout.text, layout_is_wrong=layout.layout_is_wrong) for layout in layouts]
 
     def _mutants(self, problem: Problem) -> Sequence[Mutant]:
         """Return the mutants in the order of trial: the strongest first, but for the strict gate all kinds in turn."""
         all_mutants = mutants(problem)
-        return all_mutants if self.strict else sorted(all_mutants, key=lambda one: STRENGTHS.index(strength(one.name)))
+        if self.strict:
+            return all_mutants
+        return sorted(all_mutants, key=lambda mutant: STRENGTHS.index(strength(mutant.name)))
 
     def _verdict(self, problem: Problem, outcomes: GateOutcomes, repeats: str | None) -> Validity:
         objections, doubts = self._objections(problem, outcomes), _machine_faults(outcomes)
@@ -209,14 +211,15 @@ class ProgramGate(ResumableGate):
         references = _references(outcomes)
         reasons = [] if _machine_faults(outcomes) else _failed_references(references)
         if self.refuses_accesses:
-            reasons += [f"forbidden: it {one.access}" for one in references if one.access and one.access != UNSEEN]
+            accesses = (outcome.access for outcome in references)
+            reasons += [f"forbidden: it {access}" for access in accesses if access and access != UNSEEN]
         if self.policy.apply(problem.reference, problem.caret).text != problem.reference:
             reasons.append("extraction_changes_reference")
         # In one cell of the released DevBench 14 % of the problems pass with an empty answer.
-        passing = [answer.name for answer, one in outcomes.items() if answer.trivial and one.passed]
+        passing = [answer.name for answer, outcome in outcomes.items() if answer.trivial and outcome.passed]
         if passing:
             reasons.append(f"answerable_without_answer: {', '.join(passing)}")
-        return reasons + [reason for answer, one in outcomes.items() for reason in _layout_objections(answer, one)]
+        return reasons + [objection for tried in outcomes.items() for objection in _layout_objections(*tried)]
 
     def _try(self, answers: Sequence[tuple[Problem, GateAnswer]], outcomes: _Tried) -> None:
         submitted: dict[str, tuple[Problem, GateAnswer, ExecutionRequest]] = {}
@@ -279,13 +282,13 @@ def _details(problem: Problem, outcomes: GateOutcomes, killing_mutant: str | Non
     """Return the details of a verdict."""
     details = {"mutants_tried": str(tried)}
     details |= {"killed_by": killing_mutant, "strength": strength(killing_mutant)} if killing_mutant else {}
-    accesses = {one.access for one in _references(outcomes)}
+    accesses = {outcome.access for outcome in _references(outcomes)}
     # A run that fails only when it is watched is repeated unwatched.
     if problem.runs_as_program and accesses <= {None, UNSEEN}:
         details["accesses"] = UNSEEN
     elif seen := sorted(filter(None, accesses - {UNSEEN})):
         details["accesses"] = ", ".join(seen)
-    if failed := [answer.name for answer, one in outcomes.items() if answer.name in LAYOUTS and one.fails]:
+    if failed := [answer.name for answer, outcome in outcomes.items() if answer.name in LAYOUTS and outcome.fails]:
         details["right_answers_failed"] = ", ".join(failed)
     return details
 
@@ -318,21 +321,17 @@ def _may_be_unlucky(outcomes: GateOutcomes) -> bool:
 
 def _machine_faults(outcomes: GateOutcomes) -> list[str]:
     """Return the reasons why this machine cannot run the reference, such as a missing toolchain or package."""
-    faults = (one for one in _references(outcomes) if one.status.for_reference(one.missing_module).is_machine_fault)
-    return sorted(
-        {
-            f"reference_not_run: {one.status}" + (f" {one.missing_module}" if one.missing_module else "")
-            for one in faults
-        }
-    )
+    references = [(outcome.status, outcome.missing_module) for outcome in _references(outcomes)]
+    faults = [(status, module) for status, module in references if status.for_reference(module).is_machine_fault]
+    return sorted({f"reference_not_run: {status}" + (f" {module}" if module else "") for status, module in faults})
 
 
 def _failed_references(references: Sequence[GateOutcome]) -> list[str]:
-    failed = {one.status.value if one.status is not Status.PASSED else "predicate"
-              for one in references if not one.passed}  # fmt: skip
-    if not failed:
+    failing = [outcome.status for outcome in references if not outcome.passed]
+    if not failing:
         return []
-    kind = "flaky" if any(one.passed for one in references) else "fails"
+    failed = {"predicate" if status is Status.PASSED else status.value for status in failing}
+    kind = "flaky" if len(failing) < len(references) else "fails"
     return [f"reference_{kind}: {', '.join(sorted(failed))}"]
 
 
@@ -346,8 +345,8 @@ def _layout_objections(answer: GateAnswer, outcome: GateOutcome) -> Iterator[str
 
 def _killing_mutant(outcomes: GateOutcomes) -> str | None:
     """Return the name of the killed wrong answer that shows most; None if there is none."""
-    shown = {answer.name: one for answer, one in outcomes.items() if answer.is_mutant or answer.name in _EMPTY}
-    killed = [name for name, one in shown.items() if one.killed]
+    shown = {answer.name: outcome for answer, outcome in outcomes.items() if answer.is_mutant or answer.name in _EMPTY}
+    killed = [name for name, outcome in shown.items() if outcome.killed]
     return min(killed, key=lambda name: STRENGTHS.index(strength(name)), default=None)
 
 
@@ -372,14 +371,15 @@ def weak_checks(outcomes: GateOutcomes) -> str:
     Of the mutants that compile, :data:`MIN_KILLED` must fail, and among them one with a changed value: a program
     without assertions also fails where a throw stops it, or where the default of a type is of no use.
     """
-    mutants = {
-        answer: one for answer, one in outcomes.items() if answer.is_mutant and answer.name not in REACH_ONLY_MUTANTS
-    }
-    ran = {answer: one for answer, one in mutants.items() if one.passed or one.killed}
-    passing = sorted(answer.name for answer, one in ran.items() if one.passed)
+    ran = [
+        (answer.name, outcome)
+        for answer, outcome in outcomes.items()
+        if answer.is_mutant and answer.name not in REACH_ONLY_MUTANTS and (outcome.passed or outcome.killed)
+    ]
+    passing = sorted(name for name, outcome in ran if outcome.passed)
     if len(passing) > (1 - MIN_KILLED) * len(ran):
         return f"weak_checks: {len(passing)} of {len(ran)} changed references pass ({', '.join(passing)})"
-    values = {answer: one for answer, one in ran.items() if answer.name not in _NO_VALUE}
-    if values and not any(one.killed for one in values.values()):
-        return f"weak_checks: no changed value fails ({', '.join(sorted(answer.name for answer in values))})"
+    values = [(name, outcome) for name, outcome in ran if name not in _NO_VALUE]
+    if values and not any(outcome.killed for _, outcome in values):
+        return f"weak_checks: no changed value fails ({', '.join(sorted(name for name, _ in values))})"
     return ""

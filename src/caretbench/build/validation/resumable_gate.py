@@ -46,14 +46,14 @@ class ResumableGate(ABC):
         """
         with RowAppender(path) as appender:
             stored = {row.problem_id: row for row in read_appended(path, Validity)}
-            known = {name: row for name, row in stored.items() if row.gate == self.version}
-            waiting = [problem for problem in problems if problem.id not in known]
+            current = {name: row for name, row in stored.items() if row.gate == self.version}
+            waiting = [problem for problem in problems if problem.id not in current]
             self.progress(len(problems) - len(waiting))
             for decided in self.decide(waiting, problems):
                 verdict = decided.model_copy(update={"gate": self.version})
                 appender.append(verdict)
-                known[verdict.problem_id] = verdict
+                current[verdict.problem_id] = verdict
                 self.progress(1)
         if stored.keys() & {problem.id for problem in waiting}:
-            write_rows(path, (stored | known).values())
-        return [known[problem.id] for problem in problems]
+            write_rows(path, (stored | current).values())
+        return [current[problem.id] for problem in problems]

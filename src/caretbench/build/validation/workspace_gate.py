@@ -10,7 +10,7 @@ import re
 import textwrap
 import zipfile
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +29,7 @@ from caretbench.build.validation.mutants import (
     in_file,
     mutants,
     parses_as_reference,
+    program_splice,
     strength,
     throw_at_start,
     value_mutants,
@@ -44,7 +45,7 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, W
 from caretbench.extraction.policies import Policy
 from caretbench.grouping import grouped
 from caretbench.languages import get_language
-from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, TestsCheck
+from caretbench.problem import Caret, FileSplice, Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, get_tests_check, original_file, workspace_request
 from caretbench.suites.baselines import stub
 from caretbench.suites.validity import UNSEEN, Validity, Verdict
@@ -120,13 +121,12 @@ def trial_answers(
         changed = [*value_mutants(in_program), *changed]
     # Strongest first: 80 of 103 killed candidates of SimCopilot fell to `default_return`, with nothing stronger tried.
     mutant_answers = [TrialAnswer(mutant.name, mutant.text) for mutant in changed]
-    yield from sorted(mutant_answers, key=lambda one: STRENGTHS.index(strength(one.name)))
+    yield from sorted(mutant_answers, key=lambda answer: STRENGTHS.index(strength(answer.name)))
 
 
 def _trivial_answers(problem: Problem) -> Iterator[TrialAnswer]:
     """Yield the answers without content; only those that parse, if the reference does."""
-    splice = problem.splice
-    assert isinstance(splice, InlineSplice)  # noqa: S101  a problem in its file
+    splice = program_splice(problem)
     is_sound = parses_as_reference(splice, problem.reference, problem.caret.language)
     seen = {problem.reference.strip()}
     value = mutation_table(get_language(problem.caret.language).name).default_value
@@ -157,8 +157,7 @@ def written_otherwise(problem: Problem, caret: Caret, policy: Policy) -> Iterato
 
 def _line_again(problem: Problem) -> Iterator[TrialAnswer]:
     """Yield the answer that writes the caret's line again: ``total = `` and then ``total = a * b``, if it parses."""
-    splice = problem.splice
-    assert isinstance(splice, InlineSplice)  # noqa: S101  a problem in its file
+    splice = program_splice(problem)
     line = splice.before.rpartition("\n")[2].lstrip()
     if line and parses_as_reference(splice, problem.reference, problem.caret.language)(line + problem.reference):
         yield TrialAnswer(LINE_AGAIN, line + problem.reference)
@@ -171,36 +170,29 @@ _BLANKS = re.compile(r"^(?: {4})+", re.MULTILINE)
 
 def right_answers(problem: Problem) -> Iterator[TrialAnswer]:
     """Yield the reference in other layouts: dedented in a fence, with tabs, a comment in column 0, and other quotes."""
-    splice = problem.splice
-    assert isinstance(splice, InlineSplice)  # noqa: S101  a problem in its file
+    splice = program_splice(problem)
     reference, language = problem.reference, get_language(problem.caret.language).name
     start, program = len(encode(splice.before)), encode(splice.program(reference))
     end = start + len(encode(reference))
     nodes = captures(parse(program, language).root_node, language, "mutations").get("string", [])
+    strings = [(node.start_byte, node.end_byte, program[node.start_byte : node.end_byte]) for node in nodes]
     # The caret may be inside a text that begins above it.
-    around = [
-        program[node.start_byte : node.end_byte] for node in nodes if node.start_byte < end and start < node.end_byte
-    ]
-    in_text = any(b"\n" in text for text in around)
-    strings = [
-        (node.start_byte - start, program[node.start_byte : node.end_byte])
-        for node in nodes
-        if start <= node.start_byte and node.end_byte <= end
-    ]
+    in_text = any(first < end and start < last and b"\n" in text for first, last, text in strings)
     line = splice.before.rpartition("\n")[2]
     dedented = textwrap.dedent((line if not line.strip() else "") + reference)
     yield TrialAnswer("fence", f"```{language}\n{dedented}\n```", layout_is_wrong=in_text)
     yield TrialAnswer("tabs", _BLANKS.sub(lambda hit: "\t" * (len(hit[0]) // 4), reference), layout_is_wrong=in_text)
-    first, newline, rest = reference.partition("\n")
+    first_line, newline, rest = reference.partition("\n")
     mark = mutation_table(language).vague_line_comment
-    commented = f"{first}{newline}{mark}\n{rest}"
+    commented = f"{first_line}{newline}{mark}\n{rest}"
     if rest.strip() and parses_as_reference(splice, reference, language)(commented):
         yield TrialAnswer("comment in column 0", commented, layout_is_wrong=in_text)
     if language in _TWO_QUOTES:
         data = bytearray(encode(reference))
-        for offset, text in strings:
-            if text[:1] + text[-1:] in (b"''", b'""') and not re.search(rb"[\'\"\\\n]", text[1:-1]):
-                data[offset] = data[offset + len(text) - 1] = 39 + 34 - text[0]
+        for first, last, text in strings:
+            is_plain = text[:1] + text[-1:] in (b"''", b'""') and not re.search(rb"[\'\"\\\n]", text[1:-1])
+            if is_plain and start <= first and last <= end:
+                data[first - start] = data[last - start - 1] = 39 + 34 - text[0]
         yield TrialAnswer("other quotes", data.decode("utf-8", "surrogatepass"))
 
 
@@ -219,10 +211,8 @@ def _closers(reference: str) -> Iterator[tuple[str, str]]:
 
 def next_answer(trial: Trial) -> TrialAnswer | None:
     """Return the next answer to try; throws are skipped if the one at the start was killed."""
-    answer = next(trial.answers, None)
-    while answer is not None and trial.killed_at_start and answer.name in {THROW, *REACH_ONLY_MUTANTS}:
-        answer = next(trial.answers, None)
-    return answer
+    skipped = {THROW, *REACH_ONLY_MUTANTS} if trial.killed_at_start else set()
+    return next((answer for answer in trial.answers if answer.name not in skipped), None)
 
 
 def verdict_of_result(trial: Trial, answer: TrialAnswer, result: WorkspaceResult) -> Validity | None:
@@ -327,9 +317,9 @@ def _analysed(path: str, content: bytes) -> FileAnalysis:
 @lru_cache(maxsize=64)
 def _classes(folder: Path, snapshot: str, jar: str) -> frozenset[str]:
     """Return the classes without a package in a jar of a project."""
-    place = SnapshotStore(folder).get(snapshot).tree / jar
+    path = SnapshotStore(folder).get(snapshot).tree / jar
     try:
-        with zipfile.ZipFile(place) as archive:
+        with zipfile.ZipFile(path) as archive:
             return frozenset(name.removesuffix(".class") for name in archive.namelist() if name.endswith(".class"))
     except (OSError, zipfile.BadZipFile) as error:
         raise DataError(f"{jar}: no jar of the project ({error})") from None
@@ -361,7 +351,7 @@ class WorkspaceGate(ResumableGate):
         """
         repeated = near_duplicate_spans(all_problems or problems)
         trials = deque[Trial]()
-        for group in self._by_project(problems).values():
+        for group in grouped((repr(self._command(problem)), problem) for problem in problems).values():
             left = []
             for problem in group:
                 objections = self._before_running(problem, repeated.get(problem.id))
@@ -408,9 +398,6 @@ class WorkspaceGate(ResumableGate):
         others = {name: content for name, content in request.patch.items() if name != path}
         return request.model_copy(update={"id": "project", "patch": others})
 
-    def _by_project(self, problems: Sequence[Problem]) -> Mapping[str, list[Problem]]:
-        return grouped((repr(self._command(problem)), problem) for problem in problems)
-
     def _before_running(self, problem: Problem, repeated: str | None) -> list[str]:
         splice = file_splice(problem)
         faults = []
@@ -440,7 +427,9 @@ class WorkspaceGate(ResumableGate):
             elif self.refuses_accesses and (access := self._forbidden(problem, project)) not in ("", UNSEEN):
                 yield Validity(problem_id=problem.id, verdict="invalid", reasons=(f"forbidden: it {access}",))
             else:
-                trials.append(Trial(problem, project, self._answers(problem)))
+                content = self.original_file(problem)
+                answers = trial_answers(problem, content, self.policy, mutates_values=self.mutates_values)
+                trials.append(Trial(problem, project, answers))
 
     def _forbidden(self, problem: Problem, project: ProjectCheck) -> str:
         """Return the forbidden access of the tests that decide; an opened file counts if the problem's file names it.
@@ -449,10 +438,6 @@ class WorkspaceGate(ResumableGate):
         """
         text = self.original_file(problem).decode("utf-8", "replace")
         return forbidden_access(text, problem.caret.language, project.accesses)
-
-    def _answers(self, problem: Problem) -> Iterator[TrialAnswer]:
-        content = self.original_file(problem)
-        return trial_answers(problem, content, self.policy, mutates_values=self.mutates_values)
 
     def _try(self, waiting: deque[Trial]) -> Iterator[Validity]:
         """Yield the verdicts of trials; each result queues the next answer of its problem."""
