@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.build.sources.changes.automated_changes import is_backport, is_bot, is_bot_title, is_release, is_revert
+from caretbench.build.sources.changes.automated_changes import BotTitlePatterns, is_bot, is_title_of
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,6 @@ def test_programs_are_known_by_name_or_address(name: str, email: str) -> None:
 )
 def test_people_are_no_programs(name: str, email: str) -> None:
     assert not is_bot(name, email)
-
-
-KINDS = {"bot": is_bot_title, "revert": is_revert, "release": is_release, "backport": is_backport}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +54,7 @@ KINDS = {"bot": is_bot_title, "revert": is_revert, "release": is_release, "backp
     ],
 )
 def test_titles_say_what_they_are(title: str, kind: str) -> None:
-    assert [name for name, says in KINDS.items() if says(title)] == [kind]
+    assert [name for name in BotTitlePatterns.model_fields if is_title_of(name, title)] == [kind]
 
 
 @pytest.mark.parametrize(
@@ -80,4 +77,4 @@ def test_titles_say_what_they_are(title: str, kind: str) -> None:
     ],
 )
 def test_other_titles_are_left_alone(title: str) -> None:
-    assert not [name for name, says in KINDS.items() if says(title)]
+    assert not [name for name in BotTitlePatterns.model_fields if is_title_of(name, title)]

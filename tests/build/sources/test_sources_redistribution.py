@@ -5,7 +5,9 @@ from caretbench.files import read_packaged_toml
 
 
 def test_every_licence_that_sources_recognise_has_a_rule() -> None:
-    names = {entry["name"] for entry in read_packaged_toml("caretbench.build.sources", "licences.toml")["licence"]}
+    names = {
+        entry["name"].lower() for entry in read_packaged_toml("caretbench.build.sources", "licences.toml")["licence"]
+    }
     assert names <= redistribution_rules().keys()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.build.sources.changes.automated_changes import is_release, is_version_change
+from caretbench.build.sources.changes.automated_changes import is_title_of, is_version_change
 from caretbench.build.sources.pull_request import FileChange
 
 
@@ -107,7 +107,7 @@ def test_lock_files_and_pictures_do_not_count() -> None:
     ],
 )
 def test_titles_of_releases(title: str) -> None:
-    assert is_release(title)
+    assert is_title_of("release", title)
 
 
 @pytest.mark.parametrize(
@@ -128,4 +128,4 @@ def test_titles_of_releases(title: str) -> None:
     ],
 )
 def test_titles_that_are_not(title: str) -> None:
-    assert not is_release(title)
+    assert not is_title_of("release", title)

@@ -35,22 +35,18 @@ class MiningPeriod:
 WHOLE_HISTORY: Final = MiningPeriod()
 
 
-def newest_changes(
-    pulls: Iterable[PullRequest], since: str | None = None, until: str | None = None, limit: int | None = None
-) -> list[PullRequest]:
+def newest_changes(pulls: Iterable[PullRequest], period: MiningPeriod) -> list[PullRequest]:
     """Return the changes that were merged in a period, by repository, newest first.
-
-    ``limit`` is the maximum for each repository.
 
     Raises:
         DataError: a date is invalid.
     """
-    first, end = parse_period(since, until)
+    first, end = parse_period(period.since, period.until)
     by_repository: dict[str, list[PullRequest]] = defaultdict(list)
     for pull in sorted(pulls, key=lambda pull: pull.merge_order, reverse=True):
         merged = datetime.fromisoformat(pull.merged_at)
         inside = (first is None or merged >= first) and (end is None or merged < end)
-        if inside and (limit is None or len(by_repository[pull.repo]) < limit):
+        if inside and (period.limit is None or len(by_repository[pull.repo]) < period.limit):
             by_repository[pull.repo].append(pull)
     return [pull for _, members in sorted(by_repository.items()) for pull in members]
 
@@ -153,9 +149,9 @@ def mine_git(
         facts = _with_history_dates(read_repository_facts(repository, name), [commit.time for commit in history])
         there = _stored_commits(out_file, facts.repo, {commit.sha for commit in history})
         pending = [commit for commit in wanted if commit.sha not in there]
-        known = len(wanted) - len(pending)
+        stored_count = len(wanted) - len(pending)
         # The limit is one of the file: a second call with the same limit adds nothing.
-        room = len(pending) if period.limit is None else max(0, period.limit - known)
+        room = len(pending) if period.limit is None else max(0, period.limit - stored_count)
         changes = stack.enter_context(
             contextlib.closing(read_changes(repository, facts, pending if room else [], history=history))
         )
@@ -171,7 +167,7 @@ def mine_git(
         repository=facts,
         commits=len(history),
         outside_period=len(history) - len(wanted),
-        already_stored=known,
+        already_stored=stored_count,
         written=batches.written,
         not_reached=len(pending) - batches.written - len(batches.skipped),
         skipped=tuple(batches.skipped),
@@ -184,19 +180,19 @@ def _stored_commits(path: Path, repo: str, history: Set[str]) -> set[str]:
     Raises:
         DataError: none of them is in this history, so two clones have the same name.
     """
-    known: set[str] = set()
+    commits: set[str] = set()
     mined = False
     for _, row in read_lines(path):
         if row.get("repo") == repo:
-            known.add(str(row.get("merge_sha")))
+            commits.add(str(row.get("merge_sha")))
             mined = mined or row.get("source") == "git"
     # Two clones in folders called `repository` would mix their changes under one name.
-    if mined and not known & history:
+    if mined and commits.isdisjoint(history):
         raise DataError(
-            f"{path}: {len(known)} changes in it are of another repository that is called {repo!r}, too; "
+            f"{path}: {len(commits)} changes in it are of another repository that is called {repo!r}, too; "
             "rename the clone's folder, or mine it into another file"
         )
-    return known
+    return commits
 
 
 def _with_history_dates(facts: RepositoryFacts, times: list[int]) -> RepositoryFacts:

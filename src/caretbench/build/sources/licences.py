@@ -44,9 +44,8 @@ class LicenceRule(Row):
 
 @cache
 def _licences() -> tuple[LicenceRule, ...]:
-    return TypeAdapter(tuple[LicenceRule, ...]).validate_python(
-        read_packaged_toml("caretbench.build.sources", "licences.toml")["licence"]
-    )
+    table = read_packaged_toml("caretbench.build.sources", "licences.toml")
+    return TypeAdapter(tuple[LicenceRule, ...]).validate_python(table["licence"])
 
 
 def is_licence_file(name: str) -> bool:
@@ -100,10 +99,14 @@ class RedistributionError(UsageError):
 
 @cache
 def redistribution_rules() -> Mapping[str, RedistributionRule]:
-    """Return the rules of all known licences by SPDX name."""
-    return TypeAdapter(dict[str, RedistributionRule]).validate_python(
-        read_packaged_toml("caretbench.build.sources", "redistribution.toml")
-    )
+    """Return the rules of all known licences by SPDX name, in lower case."""
+    table = read_packaged_toml("caretbench.build.sources", "redistribution.toml")
+    rules = TypeAdapter(dict[str, RedistributionRule]).validate_python(table)
+    return {spdx.lower(): rule for spdx, rule in rules.items()}
+
+
+def _rule(name: str) -> RedistributionRule | None:
+    return redistribution_rules().get(_SUFFIX.sub("", name).lower())
 
 
 def redistribution_terms(expression: str) -> str:
@@ -123,9 +126,8 @@ def is_permissive(expression: str) -> bool:
 
     Licence files of one folder are read as alternatives, though one may be that of a part alone.
     """
-    known = {spdx.lower(): rule for spdx, rule in redistribution_rules().items()}
     names = [name for name in re.findall(r"[^\s(),]+", expression) if name.upper() not in ("OR", "AND", "WITH")]
-    rules = [known.get(_SUFFIX.sub("", name).lower()) for name in names if not _EXCEPTION.search(name)]
+    rules = [_rule(name) for name in names if not _EXCEPTION.search(name)]
     return bool(rules) and all(rule is not None and rule.terms is not None and rule.permissive for rule in rules)
 
 
@@ -148,7 +150,7 @@ class _Expression:
         alternatives = [self._joined()]
         while self._takes("OR"):
             alternatives.append(self._joined())
-        allowed = next((one for one in alternatives if not isinstance(one, RedistributionError)), None)
+        allowed = next((terms for terms in alternatives if not isinstance(terms, RedistributionError)), None)
         return RedistributionError("; ".join(dict.fromkeys(map(str, alternatives)))) if allowed is None else allowed
 
     def _joined(self) -> list[str] | RedistributionError:
@@ -191,8 +193,7 @@ class _Expression:
 
 def _terms(name: str, exception: str) -> str:
     """Return the terms of one licence; an exception may only add a permission, as those of SPDX's list do."""
-    known = {spdx.lower(): rule for spdx, rule in redistribution_rules().items()}
-    rule = known.get(_SUFFIX.sub("", name).lower())
+    rule = _rule(name)
     whole = f"{name} WITH {exception}" if exception else name
     # An unknown name is refused: a wrong permission cannot be taken back once a set is released.
     if rule is None or (exception and not _EXCEPTION.search(exception)):

@@ -165,10 +165,9 @@ def read_pull_requests(paths: list[Path]) -> Iterator[PullRequest]:
     seen: dict[tuple[str, str], PullRequest] = {}
     for path in paths:
         for row in read_rows(path, PullRequest):
-            known = seen.get(row.key)
-            if known is None:
+            if row.key not in seen:
                 seen[row.key] = row
                 yield row
             # Which of the two is right cannot be known; to drop one silently would change the data.
-            elif known != row:
+            elif seen[row.key] != row:
                 raise DataError(f"{path}: {row.repo} {row.merge_sha} occurs twice, with differences")

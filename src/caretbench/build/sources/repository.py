@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote
@@ -51,18 +52,12 @@ def parse_remote_url(url: str) -> RepositoryName | None:
 def repository_name(folder: Path, remote_url: str | None) -> RepositoryName:
     """Return a clone's name, from its remote URL, or from a folder name if there is none or it is a folder."""
     if remote_url:
-        parsed = parse_remote_url(remote_url)
-        if parsed is not None:
+        if (parsed := parse_remote_url(remote_url)) is not None:
             return parsed
         named = _name_from_folder(Path(remote_url.strip().removeprefix("file://")))
         if "/" in named.repo:
             return named
     return _name_from_folder(folder)
-
-
-def organization_name(repo: str) -> str:
-    """Return the part of a name before the last slash, or :data:`UNKNOWN_ORGANIZATION`."""
-    return repo.rpartition("/")[0] or UNKNOWN_ORGANIZATION
 
 
 def _name_from_folder(folder: Path) -> RepositoryName:
@@ -116,7 +111,7 @@ class RepositoryFacts(StoredRow):
     @property
     def organization(self) -> str:
         """The name's part before the last slash; ``unknown`` without one."""
-        return organization_name(self.repo)
+        return self.repo.rpartition("/")[0] or UNKNOWN_ORGANIZATION
 
     @property
     def url(self) -> str | None:
@@ -209,20 +204,20 @@ class SourceFiles:
     def __init__(self, repository: GitRepository) -> None:
         self._repository = repository
         # Changes of one repository are read newest first, and neighbours touch the same files.
-        self._known: OrderedDict[tuple[str, str], str | None] = OrderedDict()
+        self._texts: OrderedDict[tuple[str, str], str | None] = OrderedDict()
         self._characters = 0
 
     def read_text(self, commit: str, path: str) -> str | None:
         """Return the text of a file at a commit; None if it is missing, too large or not UTF-8."""
         key = (commit, path)
-        if key not in self._known:
-            self._known[key] = self._read(commit, path)
-            self._characters += len(self._known[key] or "")
-            while self._characters > _MAX_CACHED_CHARACTERS and len(self._known) > 1:
-                _, dropped = self._known.popitem(last=False)
+        if key not in self._texts:
+            self._texts[key] = self._read(commit, path)
+            self._characters += len(self._texts[key] or "")
+            while self._characters > _MAX_CACHED_CHARACTERS and len(self._texts) > 1:
+                _, dropped = self._texts.popitem(last=False)
                 self._characters -= len(dropped or "")
-        self._known.move_to_end(key)
-        return self._known[key]
+        self._texts.move_to_end(key)
+        return self._texts[key]
 
     def _read(self, commit: str, path: str) -> str | None:
         # git reads one name a line: a line break in it would ask for a second object, and shift all answers.
@@ -263,11 +258,9 @@ class SourceFilesByRepository:
         Raises:
             DataError: the clone cannot be opened.
         """
-        path = self._clones.get(pull.repo)
-        if path is None:
+        if pull.repo not in self._clones:
             return None
-        tree = self._opened.get(pull.repo)
-        if tree is None:
-            repository = self._stack.enter_context(open_repository(path))
-            tree = self._opened[pull.repo] = SourceFiles(repository)
-        return lambda name: tree.read_text(pull.merge_sha, name)
+        if pull.repo not in self._opened:
+            repository = self._stack.enter_context(open_repository(self._clones[pull.repo]))
+            self._opened[pull.repo] = SourceFiles(repository)
+        return partial(self._opened[pull.repo].read_text, pull.merge_sha)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.build import load_builder
-from caretbench.build.sources.git_mining import newest_changes
+from caretbench.build.sources.git_mining import MiningPeriod, newest_changes
 from caretbench.files import DataError
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.suites.efcb.build.build_folder import EfcbFolder
@@ -99,10 +99,10 @@ def test_a_folder_that_has_no_problems_says_why(tmp_path: Path) -> None:
 def test_the_newest_of_each_repository_within_a_time() -> None:
     pulls = [*changes(6), *changes(4, "other/one")]
     mixed = seeded_random(0, "order", "newest").sample(pulls, len(pulls))
-    assert [pull.merged_at[8:10] for pull in newest_changes(mixed, limit=2)] == ["04", "03", "06", "05"]
-    inside = newest_changes(mixed, since="2026-01-02", until="2026-01-04T00:00:00Z")
+    assert [pull.merged_at[8:10] for pull in newest_changes(mixed, MiningPeriod(limit=2))] == ["04", "03", "06", "05"]
+    inside = newest_changes(mixed, MiningPeriod("2026-01-02", "2026-01-04T00:00:00Z"))
     assert [(pull.repo, pull.merged_at[8:10]) for pull in inside] == [
         ("other/one", "03"), ("other/one", "02"), ("owner/name", "03"), ("owner/name", "02"),
     ]  # fmt: skip
     with pytest.raises(DataError, match="no date"):
-        newest_changes(mixed, since="last week")
+        newest_changes(mixed, MiningPeriod("last week"))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, Literal
 
 from caretbench.build.sources.pull_request import PROSE_SUFFIXES, FileChange
 from caretbench.files import read_packaged_toml
@@ -45,10 +45,6 @@ def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
 
 
-def _matches_start(title: str, patterns: tuple[str, ...]) -> bool:
-    return _any_of(patterns).match(title.strip()[:_MAX_TITLE_CHARACTERS]) is not None
-
-
 def is_bot(name: str, email: str = "") -> bool:
     """Return whether an author is a program; name and address are not stored."""
     # Both texts: `dependabot[bot]` is in the name, or only in the address that GitHub makes of it.
@@ -56,24 +52,14 @@ def is_bot(name: str, email: str = "") -> bool:
     return any(authors.search(text.strip()) for text in (name, email.replace("@users.noreply.github.com", "")))
 
 
-def is_bot_title(title: str) -> bool:
-    """Return whether a title is one that bots write: updates of dependencies or translations."""
-    return _matches_start(title, bot_patterns().titles.bot)
+def is_title_of(kind: Literal["bot", "revert", "release", "backport"], title: str) -> bool:
+    """Return whether a title is that of a kind of change.
 
-
-def is_revert(title: str) -> bool:
-    """Return whether a title is that of a revert."""
-    return _matches_start(title, bot_patterns().titles.revert)
-
-
-def is_release(title: str) -> bool:
-    """Return whether a title is that of a release or version bump."""
-    return _matches_start(title, bot_patterns().titles.release)
-
-
-def is_backport(title: str) -> bool:
-    """Return whether a title is that of a backport to another branch."""
-    return _matches_start(title, bot_patterns().titles.backport)
+    ``bot``: bots write it for updates of dependencies or translations; ``release``: of a release or version bump;
+    ``backport``: to another branch.
+    """
+    patterns = getattr(bot_patterns().titles, kind)
+    return _any_of(patterns).match(title.strip()[:_MAX_TITLE_CHARACTERS]) is not None
 
 
 VERSION: Final = "releases@3"
@@ -156,13 +142,12 @@ def _is_manifest(path: str) -> bool:
 
 
 def _is_changelog(path: str) -> bool:
-    place = PurePosixPath(path)
     if path_language(path) is not None:  # news.kt and changelogs/reader.py are source files
         return False
-    suffix = place.suffix.lower()
+    suffix = PurePosixPath(path).suffix.lower()
     prose = suffix in PROSE_SUFFIXES or suffix[1:].isdigit()  # CHANGES-1.2
     named = prose and _matches_name(path, release_patterns().changelogs)
-    return named or not release_patterns().changelog_folders.isdisjoint(place.parts[:-1])
+    return named or not release_patterns().changelog_folders.isdisjoint(PurePosixPath(path).parts[:-1])
 
 
 @cache

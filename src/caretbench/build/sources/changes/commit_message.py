@@ -25,57 +25,46 @@ class MergeMessageFormat:
     """The format of merge messages of one host or tool.
 
     ``subject_pattern`` matches the first line: its group ``number`` is the pull request, its group ``title`` or
-    ``branch`` is used for the title if ``title_location`` is not the body. ``body_pattern``, if set, must match in the
-    body, too; it may contain the number.
+    ``branch`` is used for the title if ``title_location`` is not the body. ``body_pattern`` must match in the body,
+    too; it may contain the number.
     """
 
     name: str
-    subject_pattern: re.Pattern[str]
+    subject_pattern: str
     title_location: TitleLocation
-    body_pattern: re.Pattern[str] | None = None
+    body_pattern: str = ""
 
 
 MERGE_MESSAGE_FORMATS: Sequence[MergeMessageFormat] = (
     MergeMessageFormat(
-        "github-merge", re.compile(r"Merge pull request #(?P<number>\d+) from (?:[^\s/]+/)?(?P<branch>\S+)"), "body"
+        "github-merge", r"Merge pull request #(?P<number>\d+) from (?:[^\s/]+/)?(?P<branch>\S+)", "body"
     ),
     # Merge of a private fork that fixes a vulnerability.
-    MergeMessageFormat(
-        "github-advisory", re.compile(r"Merge (?:pull request from GHSA(?:-\w{4}){3}|commit from fork)"), "body"
-    ),
+    MergeMessageFormat("github-advisory", r"Merge (?:pull request from GHSA(?:-\w{4}){3}|commit from fork)", "body"),
     MergeMessageFormat(
         "bitbucket-server",
-        re.compile(r"Merge pull request #(?P<number>\d+) in \S+ from (?:[^\s/]+/)?(?P<branch>\S+)(?: to \S+)?"),
+        r"Merge pull request #(?P<number>\d+) in \S+ from (?:[^\s/]+/)?(?P<branch>\S+)(?: to \S+)?",
         "body",
     ),
-    MergeMessageFormat(
-        "bitbucket-cloud", re.compile(r"Merged in (?P<branch>\S+) \(pull request #(?P<number>\d+)\)"), "body"
-    ),
-    MergeMessageFormat("azure", re.compile(r"Merged PR (?P<number>\d+): (?P<title>.+)"), "subject"),
-    MergeMessageFormat(
-        "bors", re.compile(r"(?:Auto|Rollup) merge of #(?P<number>\d+) - [^\s:]+:(?P<branch>[^\s,]+).*"), "body"
-    ),
-    MergeMessageFormat("bors-ng", re.compile(r"Merge #(?P<number>\d+)(?: #\d+)*: (?P<title>.+)"), "subject"),
-    MergeMessageFormat("bors-ng-many", re.compile(r"Merge #(?P<number>\d+)(?: #\d+)*"), "body"),
+    MergeMessageFormat("bitbucket-cloud", r"Merged in (?P<branch>\S+) \(pull request #(?P<number>\d+)\)", "body"),
+    MergeMessageFormat("azure", r"Merged PR (?P<number>\d+): (?P<title>.+)", "subject"),
+    MergeMessageFormat("bors", r"(?:Auto|Rollup) merge of #(?P<number>\d+) - [^\s:]+:(?P<branch>[^\s,]+).*", "body"),
+    MergeMessageFormat("bors-ng", r"Merge #(?P<number>\d+)(?: #\d+)*: (?P<title>.+)", "subject"),
+    MergeMessageFormat("bors-ng-many", r"Merge #(?P<number>\d+)(?: #\d+)*", "body"),
     MergeMessageFormat(
         "gitlab-merge",
-        re.compile(r"Merge branch '(?P<branch>[^']+)' into '[^']+'"),
+        r"Merge branch '(?P<branch>[^']+)' into '[^']+'",
         "body",
-        re.compile(r"^See merge request \S*!(?P<number>\d+)\s*$", re.MULTILINE),
+        r"(?m)^See merge request \S*!(?P<number>\d+)\s*$",
     ),
-    MergeMessageFormat(
-        "number-suffix", re.compile(r"(?P<title>.+?)\s*\((?:#|!|GH-|PR #?)(?P<number>\d+)\)"), "subject"
-    ),
+    MergeMessageFormat("number-suffix", r"(?P<title>.+?)\s*\((?:#|!|GH-|PR #?)(?P<number>\d+)\)", "subject"),
     MergeMessageFormat(
         "number-in-trailer",
-        re.compile(r"(?P<title>.+)"),
+        r"(?P<title>.+)",
         "subject",
-        re.compile(
-            r"^(?:PR-URL|Pull[- ]Request(?:[- ]resolved)?|Reviewed-on): ?"
-            r"\S*?(?:/pull/|/pulls/|/merge_requests/|#)(?P<number>\d+)\s*$"
-            r"|^[Cc]loses #(?P<closes>\d+) from \S+\s*$",
-            re.MULTILINE | re.IGNORECASE,
-        ),
+        r"(?im)^(?:PR-URL|Pull[- ]Request(?:[- ]resolved)?|Reviewed-on): ?"
+        r"\S*?(?:/pull/|/pulls/|/merge_requests/|#)(?P<number>\d+)\s*$"
+        r"|^[Cc]loses #(?P<closes>\d+) from \S+\s*$",
     ),
 )
 
@@ -137,11 +126,11 @@ def _split_message(text: str) -> tuple[str, str]:
 def _match_format(subject: str, body: str) -> tuple[MergeMessageFormat | None, int | None, str]:
     """Return the message format, the number, and the title if the subject contains it."""
     for style in MERGE_MESSAGE_FORMATS:
-        match = style.subject_pattern.fullmatch(subject)
-        below = style.body_pattern.search(body) if match and style.body_pattern else None
-        if match is None or (style.body_pattern and below is None):
+        match = re.fullmatch(style.subject_pattern, subject)
+        below = match and re.search(style.body_pattern, body)
+        if match is None or below is None:
             continue
-        groups = match.groupdict() | (below.groupdict() if below else {})
+        groups = match.groupdict() | below.groupdict()
         digits = groups.get("number") or groups.get("closes") or "0"
         # Text in the place of a number, such as a time stamp, is none; int() refuses more than 4,300 digits with an
         # error.
@@ -161,5 +150,5 @@ def _title_from_body(body: str) -> tuple[str, str]:
 
 
 def _branch_name(style: MergeMessageFormat | None, subject: str) -> str:
-    match = style.subject_pattern.fullmatch(subject) if style else None
+    match = re.fullmatch(style.subject_pattern, subject) if style else None
     return match.groupdict().get("branch") or "" if match else ""

@@ -103,9 +103,8 @@ class DescriptionPatterns(Row):
 @cache
 def description_patterns() -> DescriptionPatterns:
     """Return the patterns of ``descriptions.toml``."""
-    return DescriptionPatterns.model_validate(
-        read_packaged_toml("caretbench.build.sources.changes", "descriptions.toml")
-    )
+    table = read_packaged_toml("caretbench.build.sources.changes", "descriptions.toml")
+    return DescriptionPatterns.model_validate(table)
 
 
 @cache
@@ -192,11 +191,8 @@ def clean_description(description: str, template: Collection[str] = NO_TEMPLATE,
 
 def clean_title(title: str) -> str:
     """Return a title without marks of its review status (``[MRG+1]``, ``[WIP]``)."""
-    return (
-        _compile_pattern(_TITLE_MARKS).sub("", title.strip(), count=1)
-        if title.lstrip().startswith("[")
-        else title.strip()
-    )
+    title = title.strip()
+    return _compile_pattern(_TITLE_MARKS).sub("", title, count=1) if title.startswith("[") else title
 
 
 def count_prose_characters(description: str, template: Collection[str] = NO_TEMPLATE, title: str = "") -> int:

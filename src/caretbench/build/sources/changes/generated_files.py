@@ -45,9 +45,8 @@ class GeneratedPathRule(Row):
 @cache
 def generated_path_rules() -> Mapping[str, GeneratedPathRule]:
     """Return all rules by name, in the order of ``generated.toml``."""
-    return TypeAdapter(dict[str, GeneratedPathRule]).validate_python(
-        read_packaged_toml("caretbench.build.sources.changes", "generated.toml")
-    )
+    table = read_packaged_toml("caretbench.build.sources.changes", "generated.toml")
+    return TypeAdapter(dict[str, GeneratedPathRule]).validate_python(table)
 
 
 @cache
@@ -68,9 +67,8 @@ def is_generated(path: str) -> bool:
 
 def has_generated_marker(patch: str) -> bool:
     """Return whether a patch contains the start of its file, with a comment that marks it as generated."""
-    return (
-        _FIRST_HUNK_AT_TOP.match(patch) is not None and _GENERATED_MARKER.search(patch, 0, _MARKER_WINDOW) is not None
-    )
+    is_start = _FIRST_HUNK_AT_TOP.match(patch) is not None
+    return is_start and _GENERATED_MARKER.search(patch, 0, _MARKER_WINDOW) is not None
 
 
 def is_marked_generated(text: str) -> bool:

@@ -69,8 +69,7 @@ def name_patterns() -> NamePatterns:
 
 @cache
 def _credit_pattern() -> re.Pattern[str]:
-    known = name_patterns()
-    thanks, deeds = "|".join(known.thanks_phrases), "|".join(known.credit_phrases)
+    thanks, deeds = "|".join(name_patterns().thanks_phrases), "|".join(name_patterns().credit_phrases)
     return re.compile(
         rf"{_CODE}|\b(?:{thanks})(?:\s+(?:goes\s+)?(?:to|of))?\s+(?P<several>{_SEVERAL})"
         rf"|\b(?i:{deeds})\s+(?P<person>{_PERSON}{_ALIAS})"
@@ -85,10 +84,10 @@ def _credit_pattern() -> re.Pattern[str]:
 @cache
 def _context_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return patterns for the text before a mention of a person, and after it."""
-    known = name_patterns()
+    patterns = name_patterns()
     return (
-        re.compile(rf"(?:{'|'.join(known.words_before_names)})\Z", re.IGNORECASE),
-        re.compile(rf"(?:{'|'.join(known.words_after_names)})", re.IGNORECASE),
+        re.compile(rf"(?:{'|'.join(patterns.words_before_names)})\Z", re.IGNORECASE),
+        re.compile(rf"(?:{'|'.join(patterns.words_after_names)})", re.IGNORECASE),
     )
 
 
@@ -126,12 +125,11 @@ def _redact_credit(match: re.Match[str]) -> str:
         return match.group()
     before = match.group()[: match.start(group) - match.start()]
     after = match.group()[match.end(group) - match.start() :]
-    parts = _BETWEEN.split(match[group])
+    words = _BETWEEN.split(match[group])
     # "(by: …)" names no products, but it may name a sort key.
     is_none = _is_not_login if group == "credited" else _is_not_name
-    kept = [is_none(part.lstrip("@")) for part in parts[::2]]
-    parts[::2] = [part if none else NAME_PLACEHOLDER for part, none in zip(parts[::2], kept, strict=True)]
-    return before.removesuffix("@") + "".join(parts) + after
+    words[::2] = [name if is_none(name.lstrip("@")) else NAME_PLACEHOLDER for name in words[::2]]
+    return before.removesuffix("@") + "".join(words) + after
 
 
 def _is_not_login(name: str) -> bool:
@@ -139,8 +137,8 @@ def _is_not_login(name: str) -> bool:
 
 
 def _is_not_name(name: str) -> bool:
-    known = name_patterns()
-    return name.lower() in known.not_names or not known.product_words.isdisjoint(name.split())
+    patterns = name_patterns()
+    return name.lower() in patterns.not_names or not patterns.product_words.isdisjoint(name.split())
 
 
 class AuthorNames:
@@ -151,12 +149,8 @@ class AuthorNames:
         for name in sorted({" ".join(name.split()) for name in names}, key=lambda name: (-len(name), name)):
             words = name.split(" ")
             # A single word may be any word; several capitalised words are a name.
-            if (
-                len(words) > 1
-                and len(name) >= _MIN_NAME_CHARACTERS
-                and re.fullmatch(_PERSON, name)
-                and not _is_not_name(name)
-            ):
+            is_long = len(words) > 1 and len(name) >= _MIN_NAME_CHARACTERS
+            if is_long and re.fullmatch(_PERSON, name) and not _is_not_name(name):
                 self._by_first[_FIRST_WORD.match(name)[0]].append(name)  # type: ignore[index]
 
     def redact(self, text: str) -> str:

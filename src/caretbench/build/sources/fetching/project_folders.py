@@ -17,8 +17,12 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
 from caretbench.build.sources.fetching.source_spec import SourceKind, SourceSpec
 from caretbench.build.sources.fetching.unpacking import (
+    MAX_TARGET_BYTES,
     MemberWriter,
     SourceLimits,
     SourceUsage,
@@ -68,8 +72,6 @@ _LOCAL_VARIABLES: Final = (
 _CHECK_S: Final = 0.2
 _ENTRY: Final = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(\d+|-)\t([^\0]+)")
 _SUBMODULE: Final = "160000"
-# PATH_MAX of Linux: no link can lead to a longer name.
-_MAX_TARGET_BYTES: Final = 4096
 
 
 def fetch_commit(address: str, revision: str, folder: Path, usage: SourceUsage) -> str:
@@ -113,7 +115,7 @@ def write_commit(folder: Path, place: Path, usage: SourceUsage, inside: str = ""
             if mode == _SUBMODULE:
                 writer.add_folder(path)
             elif stat.S_ISLNK(int(mode, 8)):
-                if size > _MAX_TARGET_BYTES:
+                if size > MAX_TARGET_BYTES:
                     raise DataError(f"{path!r}: a link to a name that is too long")
                 writer.add_link(path, repository.run("cat-file", "blob", name).decode("utf-8", "surrogateescape"))
             else:
@@ -200,19 +202,16 @@ def _run_git(folder: Path, usage: SourceUsage, *arguments: str) -> None:
 def _size(folder: Path) -> int:
     """Return the bytes of the files below a folder, of which some may vanish meanwhile."""
     total = 0
-    for place, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):
         for name in names:
             try:
-                total += Path(place, name).lstat().st_size
+                total += Path(parent, name).lstat().st_size
             # Git renames its temporary packs while the folder is measured.
             except OSError:
                 continue
     return total
 
 
-# Spellings of pre-releases that PEP 440 takes for the same version.
-_PHASES: Final = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc"}
-_PHASE: Final = re.compile(r"\.?(alpha|beta|preview|pre|rc|a|b|c)\.?(?=\d)")
 # Some packages have hundreds of releases; the message names the newest.
 _NAMED: Final = 5
 
@@ -224,31 +223,30 @@ def find_source_distribution(name: str, version: str, *, index: str | None = Non
         DataError: the index cannot be reached, or has no source distribution of the release with a SHA-256.
     """
     remedy = "without a network give the archive's path"
-    files = package_files(_normalized(name), index=index, remedy=remedy)
+    files = package_files(canonicalize_name(name), index=index, remedy=remedy)
     releases = {file_version: file for file in files if (file_version := _version_of(name, file.name))}
     wanted = comparable_version(version)
-    file = next((one for file_version, one in releases.items() if comparable_version(file_version) == wanted), None)
+    fitting = (file for file_version, file in releases.items() if comparable_version(file_version) == wanted)
+    file = next(fitting, None)
     if file is not None and file.sha256:
         return file
     release = f"{name}=={version}"
     if file is not None:
         raise DataError(f"{release}: the package index states no SHA-256 of {file.name}; give the archive's path")
     # A wheel is what users install; tests lie only in the source distribution.
-    if any(comparable_version(one.name.split("-")[1]) == wanted for one in files if one.name.endswith(".whl")):
+    wheels = (wheel.name for wheel in files if wheel.name.endswith(".whl"))
+    if any(comparable_version(wheel.split("-")[1]) == wanted for wheel in wheels):
         raise DataError(f"{release}: only wheels, which have no tests; give its git address, or another version")
-    known = ", ".join(list(releases)[-_NAMED:]) or "none"
-    raise DataError(f"{release}: no source distribution; the last versions that have one: {known}")
+    newest = ", ".join(list(releases)[-_NAMED:]) or "none"
+    raise DataError(f"{release}: no source distribution; the last versions that have one: {newest}")
 
 
-def comparable_version(version: str) -> str:
+def comparable_version(version: str) -> Version | str:
     """Return a version so that different spellings of the same release are equal (``1.0-RC1``, ``1.0rc1``)."""
-    text = version.strip().lower().removeprefix("v").replace("-", ".").replace("_", ".")
-    release, plus, local = text.partition("+")
-    numbers = re.match(r"[\d.]*\d", release)
-    first = numbers[0] if numbers else ""
-    phase = _PHASE.sub(lambda phase_match: _PHASES.get(phase_match[1], phase_match[1]), release.removeprefix(first))
-    # By PEP 440, 1.0 and 1.0.0 are the same release.
-    return re.sub(r"(?:\.0+)+$", "", first) + phase + plus + local
+    try:
+        return Version(version)
+    except InvalidVersion:  # of a release before PEP 440
+        return re.sub(r"[-_]", ".", version.strip().lower())
 
 
 def _version_of(name: str, file: str) -> str:
@@ -257,20 +255,14 @@ def _version_of(name: str, file: str) -> str:
     stem = file[: -len(suffix)] if suffix else ""
     # Names contain hyphens, too (`backports-tarfile-1.0`), so the name is compared at each of them.
     for position, letter in enumerate(stem):
-        if letter == "-" and _normalized(stem[:position]) == _normalized(name):
+        if letter == "-" and canonicalize_name(stem[:position]) == canonicalize_name(name):
             return stem[position + 1 :]
     return ""
-
-
-def _normalized(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 GITHUB: Final = "https://github.com"
 # A shorter revision may be a branch, which moves: only a whole hash is found in the cache without asking.
 _COMMIT_CHARACTERS: Final = 40
-# The longest licence text, the GPL's, has 35 KB; a larger file is no licence alone.
-_LICENCE_BYTES: Final = 1 << 18
 _RULES: Final = "source 1"
 """Version of the rules of unpacking; part of the name of a folder."""
 
@@ -314,7 +306,8 @@ class ProjectFolders:
         self._github = (github or os.environ.get("GITHUB_SERVER_URL") or GITHUB).rstrip("/")
         self._open: dict[SourceKind, Callable[[SourceSpec], ProjectFolder]] = {
             "folder": self._local, "archive": self._archive, "archive_address": self._address,
-            "distribution": self._distribution, "git": self._git, "github": self._hosted,
+            "distribution": self._distribution, "git": lambda spec: self._repository(spec, spec.location),
+            "github": lambda spec: self._repository(spec, f"{self._github}/{spec.location}.git"),
         }  # fmt: skip
 
     def open(self, spec: SourceSpec) -> ProjectFolder:
@@ -364,12 +357,6 @@ class ProjectFolders:
             write_atomically(pin, digest)
         origin = f"pypi:{spec.location}"
         return self._project(spec, place, spec.location, origin=origin, revision=spec.revision, sha256=digest)
-
-    def _git(self, spec: SourceSpec) -> ProjectFolder:
-        return self._repository(spec, spec.location)
-
-    def _hosted(self, spec: SourceSpec) -> ProjectFolder:
-        return self._repository(spec, f"{self._github}/{spec.location}.git")
 
     def _downloaded(self, pinned: PinnedFile, url: str) -> Path:
         """Return the project of an archive with a known hash; the archive is removed when it is unpacked."""

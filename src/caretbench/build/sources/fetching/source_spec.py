@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, Self
 
@@ -90,26 +91,25 @@ def parse_source(text: str, *, sha256: str | None = None, base: Path = Path()) -
 
 # Long: one case for each form.
 def _parse(text: str, sha256: str | None, base: Path) -> SourceSpec:
+    spec = partial(SourceSpec, text=text, sha256=sha256)
     try:
         path = base / Path(text).expanduser()
     except RuntimeError:
         raise DataError(f"{text}: there is no user {text.partition('/')[0]} here; write the whole path") from None
     # Before the forms: a folder `owner/name` wins over a repository at GitHub, and needs no network.
     if text and path.is_dir():
-        return SourceSpec(text=text, kind="folder", location=str(path), sha256=sha256)
+        return spec(kind="folder", location=str(path))
     # A frequent slip: pip downloads wheels, and they contain no tests.
     if text.lower().endswith(".whl"):
         raise DataError(f"{text}: a wheel, which has no tests; give the source distribution (.tar.gz)")
     if archive_suffix(text) and "://" not in text:
         if not path.is_file():
             raise DataError(f"{text}: no such file")
-        return SourceSpec(text=text, kind="archive", location=str(path), sha256=sha256)
+        return spec(kind="archive", location=str(path))
     if text and path.exists():
         raise DataError(f"{text}: not an archive; expected {', '.join(ARCHIVE_SUFFIXES)}")
     if match := _DISTRIBUTION.fullmatch(text):
-        return SourceSpec(
-            text=text, kind="distribution", location=match["name"], revision=match["version"], sha256=sha256
-        )
+        return spec(kind="distribution", location=match["name"], revision=match["version"])
     address, _, fragment = text.partition("#")
     # The hash protects the content, HTTPS also hides which project is fetched. As a repository, which it is not, an
     # archive's hash would be taken for a folder.
@@ -117,12 +117,11 @@ def _parse(text: str, sha256: str | None, base: Path) -> SourceSpec:
         raise DataError(f"{text}: archives are fetched by https:// alone")
     if archive_suffix(address) and address.startswith("https://"):
         digest = fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else None
-        return SourceSpec(text=text, kind="archive_address", location=address, sha256=sha256 or digest)
+        return spec(kind="archive_address", location=address, sha256=sha256 or digest)
     if match := _GIT.fullmatch(text):
-        return SourceSpec(
-            text=text, kind="git", location=match["address"], revision=match["revision"] or "",
-            folder=match["folder"] or "", sha256=sha256,
-        )  # fmt: skip
+        return spec(
+            kind="git", location=match["address"], revision=match["revision"] or "", folder=match["folder"] or ""
+        )
     if match := _GITHUB.fullmatch(text):
         # `repos/humanize` beside a folder `repos` is a mistyped path; asking GitHub ends in an error of its network.
         if (base / (owner := text.partition("/")[0])).is_dir():
@@ -130,7 +129,7 @@ def _parse(text: str, sha256: str | None, base: Path) -> SourceSpec:
                 f"{text}: no such folder in {owner}/, which is here; a repository of that name: https://github.com/{text}"
             )
         name = match["name"].removesuffix(".git")
-        return SourceSpec(text=text, kind="github", location=name, revision=match["revision"] or "", sha256=sha256)
+        return spec(kind="github", location=name, revision=match["revision"] or "")
     raise DataError(f"{text or 'an empty source'}: no such file or folder; a source is {SOURCE_ABOUT}")
 
 
@@ -146,11 +145,11 @@ def read_source_file(path: Path) -> tuple[SourceSpec, ...]:
         text = path.read_text("utf-8")
         entries = _toml_entries(text) if path.suffix == _TOML else _line_entries(text)
         sources = []
-        for place, source, sha256 in entries:
+        for position, source, sha256 in entries:
             try:
                 sources.append(parse_source(source, sha256=sha256, base=path.parent))
             except DataError as error:
-                raise DataError(f"{path}, {place}: {error}") from None
+                raise DataError(f"{path}, {position}: {error}") from None
     except ValidationError as error:
         raise DataError(f"{path}: {describe_validation_error(error)}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -152,7 +152,7 @@ class MemberTree:
     """The members so far, by names that ignore case and form, so that clashes are found on every file system."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[str, bool]] = {}
+        self._members: dict[str, tuple[str, bool]] = {}
 
     def add(self, path: str, *, is_folder: bool) -> int:
         """Add a member and the folders above it; return the number of these that are new.
@@ -160,10 +160,10 @@ class MemberTree:
         Raises:
             DataError: another spelling of the name is there, a file where a folder is needed, or the file itself.
         """
-        parts, known = path.split("/"), len(self._known)
+        parts, before = path.split("/"), len(self._members)
         for end in range(1, len(parts)):
             self._add(parts[:end], is_folder=True)
-        added = len(self._known) - known
+        added = len(self._members) - before
         self._add(parts, is_folder=is_folder)
         return added
 
@@ -171,9 +171,9 @@ class MemberTree:
         path = "/".join(parts)
         # macOS and Windows ignore case, and macOS the form of accents: two members would write one file.
         key = unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
-        before = self._known.get(key)
+        before = self._members.get(key)
         if before is None:
-            self._known[key] = (path, is_folder)
+            self._members[key] = (path, is_folder)
         elif before[0] != path:
             raise DataError(f"{_shown(path)}: the name differs from {_shown(before[0])} only by case or form")
         elif not (before[1] and is_folder):
@@ -213,10 +213,10 @@ class MemberWriter:
         """Write a file; ``size`` is the size that the archive states, which may be wrong."""
         path = self._add(name)
         self._usage.check_size(self._usage.unpacked_bytes + size)
-        place = self._root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
+        file = self._root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
         # `x`: a member never writes over an earlier one, nor through a link.
-        with place.open("xb") as stream:
+        with file.open("xb") as stream:
             for block in content:
                 self._usage.add_bytes(len(block))
                 stream.write(block)
@@ -224,7 +224,7 @@ class MemberWriter:
         # A wrong size means a damaged archive, or one that two readers unpack differently.
         if written != size:
             raise DataError(f"{path!r}: {written:,} bytes, but the archive states {size:,}")
-        place.chmod(0o755 if mode & _EXECUTABLE else 0o644)
+        file.chmod(0o755 if mode & _EXECUTABLE else 0o644)
 
     def add_link(self, name: str, target: str) -> None:
         """Remember a symbolic link, which :meth:`finish` creates."""
@@ -236,9 +236,9 @@ class MemberWriter:
         """Create the links, and raise DataError if one of them leads outside."""
         # Links come last: a member below a link would be written to the link's target.
         for path, target in self._links.items():
-            place = self._root / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(target)
+            link = self._root / path
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(target)
         check_links(self._root)
 
     def _add(self, name: str) -> str:
@@ -253,9 +253,9 @@ def check_links(folder: Path) -> None:
     """Raise DataError if a link below a folder leads to a place outside of it."""
     # Links to links can lead outside though each target looks harmless by its words.
     root = Path(os.path.realpath(folder))
-    for place, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            path = Path(place, name)
+            path = Path(parent, name)
             if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
                 shown = path.relative_to(folder).as_posix()
                 raise DataError(f"{shown!r}: a link to {str(path.readlink())!r}, outside the folder")
@@ -265,7 +265,7 @@ _BLOCK: Final = 1 << 16
 _MAX_HEADER_BYTES: Final = 1 << 20
 """A name or a header of an archive that is longer is refused before it is read."""
 # PATH_MAX of Linux: no link can lead to a longer name.
-_MAX_TARGET_BYTES: Final = 4096
+MAX_TARGET_BYTES: Final = 4096
 
 _Opened = IO[bytes] | gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
 # Opened here, not by `tarfile`'s own modes: only so are decompressed bytes counted while they come.
@@ -413,7 +413,7 @@ def _unpack_zip(archive: Path, writer: MemberWriter, usage: SourceUsage) -> None
                 writer.add_folder(name)
             elif stat.S_ISLNK(mode):
                 with packed.open(member) as content:
-                    target = content.read(_MAX_TARGET_BYTES).decode("utf-8", "surrogateescape")
+                    target = content.read(MAX_TARGET_BYTES).decode("utf-8", "surrogateescape")
                 writer.add_link(name, target)
             # Zips made on Windows have no file type in their mode.
             elif stat.S_IFMT(mode) in (0, stat.S_IFREG):

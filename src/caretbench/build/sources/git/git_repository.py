@@ -83,10 +83,7 @@ class GitRepository:
         Raises:
             GitError: git failed; all its output was yielded before.
         """
-        environment = _environment(self._folder) | {
-            "GIT_DIR": str(self._folder),
-            "GIT_OBJECT_DIRECTORY": str(self._objects),
-        }
+        paths = {"GIT_DIR": str(self._folder), "GIT_OBJECT_DIRECTORY": str(self._objects)}
         # Files, not pipes: git would block on a full pipe of either while only its output is read.
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as complaints:
             source.write(stdin)
@@ -96,7 +93,7 @@ class GitRepository:
                 stdin=source,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
-                env=environment,
+                env=_environment(self._folder) | paths,
                 cwd=self._folder,
             ) as process:
                 assert process.stdout is not None  # noqa: S101 - for the type: it is a pipe
@@ -129,7 +126,7 @@ def open_repository(path: Path, revision: str = "HEAD") -> Iterator[GitRepositor
         try:
             # One by one: a path may contain a newline.
             objects, shallow = (
-                ask("rev-parse", "--path-format=absolute", "--git-path", part) for part in ("objects", "shallow")
+                ask("rev-parse", "--path-format=absolute", "--git-path", name) for name in ("objects", "shallow")
             )
             # A clone with SHA-256 names needs a git directory of the same format.
             form = ask("rev-parse", "--show-object-format")
@@ -217,26 +214,24 @@ def _initialize_git_directory(folder: Path, shallow: Path, form: str) -> None:
 def _environment(home: Path) -> dict[str, str]:
     # Nothing else of the environment: GIT_ variables and HOME would bring the user's settings back.
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TMPDIR", "TEMP") if name in os.environ}
-    return (
-        kept
-        | {
-            "HOME": str(home),
-            "LC_ALL": "C",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_CONFIG_SYSTEM": os.devnull,
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_ATTR_NOSYSTEM": "1",
-            # Replacements would show other commits than the hashes name.
-            "GIT_NO_REPLACE_OBJECTS": "1",
-            # A partial clone would fetch each missing blob over the network; such commits are reported as skipped.
-            "GIT_NO_LAZY_FETCH": "1",
-            "GIT_ALLOW_PROTOCOL": "none",
-            "GIT_OPTIONAL_LOCKS": "0",
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_PAGER": "cat",
-        }
-        | _MALLOC_SETTINGS
-    )
+    return {
+        **kept,
+        "HOME": str(home),
+        "LC_ALL": "C",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+        # Replacements would show other commits than the hashes name.
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        # A partial clone would fetch each missing blob over the network; such commits are reported as skipped.
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_PAGER": "cat",
+        **_MALLOC_SETTINGS,
+    }
 
 
 def git_program() -> str:

@@ -209,14 +209,13 @@ def _make_record(
     head = before[1] if len(before) > 1 else None
     if not diff.files:
         return SkippedCommit(sha=sha, reason="no_changes")
-    message = parse_commit_message(text, len(before))
     branch = branches.get(head or "", MergedBranch(is_bot(name, email)))
-    message = branch.complete_message(message)
-    files = [parse_file_diff(part) for part in diff.files]
+    message = branch.complete_message(parse_commit_message(text, len(before)))
+    files = [parse_file_diff(file) for file in diff.files]
     shown = [
-        (part, change)
-        for part, change in zip(diff.files, files, strict=True)
-        if part.lines and (change.patch or change.truncated)
+        (file, change)
+        for file, change in zip(diff.files, files, strict=True)
+        if file.lines and (change.patch or change.truncated)
     ]
     return PullRequest(
         repo=facts.repo,
@@ -238,8 +237,8 @@ def _make_record(
         language_stats=facts.language_stats,
         files=merge_type_changes(files),
         # As the suite renders the patch: path, hunks and separator of each file (three dashes, two newlines).
-        patch_lines=sum(part.lines + 2 for part, _ in shown),
-        patch_chars=sum(part.characters + len(change.path) + 6 for part, change in shown),
+        patch_lines=sum(file.lines + 2 for file, _ in shown),
+        patch_chars=sum(file.characters + len(change.path) + 6 for file, change in shown),
         reject_reasons=(TOO_MANY_FILES,) if diff.excluded_file_count else (),
     )
 

@@ -77,13 +77,13 @@ def parse_log(chunks: Iterable[bytes], field_count: int, limits: PatchLimits) ->
     The last commit is yielded at the end of the stream, and not if the stream breaks off.
     """
     commit: CommitDiff | None = None
-    for part in _parse_parts(chunks, field_count, limits):
-        if isinstance(part, list):
+    for entry in _parse_parts(chunks, field_count, limits):
+        if isinstance(entry, list):
             if commit is not None:
                 yield commit
-            commit = CommitDiff(part)
+            commit = CommitDiff(entry)
         elif commit is not None:
-            commit.add_file(part, limits)
+            commit.add_file(entry, limits)
     if commit is not None:
         yield commit
 
@@ -441,9 +441,7 @@ def _commits_with_missing_blobs(repository: GitRepository, shas: Sequence[str]) 
                         touched.setdefault(blob.decode("ascii"), []).append(current)
     except GitError:
         pass  # a tree is missing, too: use the lines before it
-    said = repository.run(
-        "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=object_names_input(list(touched))
-    )
+    said = repository.run("cat-file", "--batch-check=%(objectname)", "--buffer", stdin=object_names_input(touched))
     missing = [line.split()[0].decode("ascii") for line in said.split(b"\n") if line.endswith(b" missing")]
     return {sha: f"{_MISSING}blob {blob}" for blob in missing for sha in touched.get(blob, ())}
 
@@ -456,6 +454,6 @@ def stream_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield from lines
 
 
-def object_names_input(names: Sequence[str]) -> bytes:
+def object_names_input(names: Iterable[str]) -> bytes:
     """Return git object names, one per line, as standard input of a git command."""
-    return "".join(f"{word}\n" for word in names).encode("ascii")
+    return "".join(f"{name}\n" for name in names).encode("ascii")

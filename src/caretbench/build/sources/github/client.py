@@ -5,6 +5,7 @@ The token is sent to one host only, and appears in no message.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -18,7 +19,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from caretbench.errors import DataError
-from caretbench.files import cache_folder, sha256_text, write_atomically
+from caretbench.files import cache_folder, read_document, sha256_text, write_document
+from caretbench.problem import Row
 from caretbench.redaction import check_key, redact
 
 # Waits of 1, 2, 4, 8 and 16 s: half a minute bridges a restart of a server, and a person notices the rest.
@@ -106,12 +108,12 @@ def _number(text: str | None) -> float | None:
         return None
 
 
-class CachedResponse(NamedTuple):
-    """A stored response: its ETag, its body, and the URL of the next page."""
+class CachedResponse(Row):
+    """A stored response: its ETag, its body, and the URL of the following page."""
 
     etag: str
     body: str
-    next_url: str | None
+    following: str | None
 
 
 class ResponseCache:
@@ -128,22 +130,15 @@ class ResponseCache:
     def get(self, url: str, accept: str) -> CachedResponse | None:
         """Return the stored response to a request, or None."""
         try:
-            value = json.loads(self._path(url, accept).read_text("utf-8"))
-            cached_response = CachedResponse(value["etag"], value["body"], value["following"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return read_document(self._path(url, accept), CachedResponse)
+        except DataError:
             return None
-        return (
-            cached_response if isinstance(cached_response.etag, str) and isinstance(cached_response.body, str) else None
-        )
 
     def put(self, url: str, accept: str, cached_response: CachedResponse) -> None:
         """Store a response; write errors are ignored, since the next request can be sent again."""
-        try:
+        with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
-            stored = {"etag": cached_response.etag, "body": cached_response.body, "following": cached_response.next_url}
-            write_atomically(self._path(url, accept), json.dumps(stored))
-        except OSError:
-            pass
+            write_document(self._path(url, accept), cached_response)
 
 
 API_URL: Final = "https://api.github.com"
@@ -226,7 +221,7 @@ class GithubClient:
             if not isinstance(rows, list):
                 raise DataError(f"{self._describe(path)}: expected a list, found {type(rows).__name__}")
             yield rows
-            url = cached_response.next_url
+            url = cached_response.following
 
     def get_diff(self, path: str) -> str:
         """Return a pull request or a commit as a diff.
@@ -240,14 +235,14 @@ class GithubClient:
 
     def _request(self, url: str, accept: str, read: Callable[[str], object]) -> CachedResponse:
         """Return a response that ``read`` can parse; repeats the request if the response is cut off."""
-        known = self._store.get(url, accept)
+        stored = self._store.get(url, accept)
         attempt = 0
         while True:
             attempt += 1
-            step, response = self._send(url, accept, known, attempt)
+            step, response = self._send(url, accept, stored, attempt)
             if step.action == "accept" and response is not None:
-                if response.status_code == httpx.codes.NOT_MODIFIED and known is not None:
-                    return known
+                if response.status_code == httpx.codes.NOT_MODIFIED and stored is not None:
+                    return stored
                 if response.is_redirect:
                     url = self._check_host(str(httpx.URL(url).join(response.headers.get("location", ""))))
                     # A renamed repository takes one redirect, renamed twice two.
@@ -260,9 +255,8 @@ class GithubClient:
                 except ValueError:
                     step = retry_after_error("a response that breaks off", attempt, self._draw)
                 else:
-                    cached_response = CachedResponse(
-                        response.headers.get("etag", ""), response.text, self._next_url(response)
-                    )
+                    etag, following = response.headers.get("etag", ""), self._next_url(response)
+                    cached_response = CachedResponse(etag=etag, body=response.text, following=following)
                     if cached_response.etag:
                         self._store.put(url, accept, cached_response)
                     return cached_response
@@ -274,7 +268,7 @@ class GithubClient:
             self._sleep(step.wait_s)
 
     def _send(
-        self, url: str, accept: str, known: CachedResponse | None, attempt: int
+        self, url: str, accept: str, stored: CachedResponse | None, attempt: int
     ) -> tuple[RetryDecision, httpx.Response | None]:
         if self._left is not None:
             if self._left < 1:
@@ -283,7 +277,7 @@ class GithubClient:
                 )
             self._left -= 1
         self.requests += 1
-        headers = {"Accept": accept} | ({"If-None-Match": known.etag} if known is not None else {})
+        headers = {"Accept": accept} | ({"If-None-Match": stored.etag} if stored is not None else {})
         try:
             with self._http.stream("GET", url, headers=headers) as response:
                 body = bytearray()

@@ -118,12 +118,8 @@ def parse_diff_files(text: str, limits: PatchLimits) -> dict[str, FileChange]:
     """Return the files of a whole diff by path; it contains hunks that the list of files lacks."""
     # The header that the parser of `git log` expects before a commit's patch.
     stream = b"\0diff\0\n\n" + text.encode("utf-8", "surrogateescape")
-    changes = {}
-    for commit in parse_log([stream], 1, limits):
-        for part in commit.files:
-            change = parse_file_diff(part)
-            changes[change.path] = change
-    return changes
+    changes = (parse_file_diff(file) for commit in parse_log([stream], 1, limits) for file in commit.files)
+    return {change.path: change for change in changes}
 
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -192,9 +188,8 @@ class _GithubMining:
 
     def mine(self, name: str, period: MiningPeriod) -> RepositoryFacts:
         first, end = parse_period(period.since, period.until)
-        order = (
-            "updated" if first else "created"
-        )  # with a start date, the list ends at the first pull request that was not updated since
+        # With a start date, the list ends at the first pull request that was not updated since.
+        order = "updated" if first else "created"
         path = f"/repos/{name}/pulls?state=closed&sort={order}&direction=desc&per_page=100"
         cursor = self._read_cursor(path)
         skipped: dict[str, str] = dict(cursor.get("skipped", {}))
@@ -259,9 +254,7 @@ class _GithubMining:
             whole = parse_diff_files(self._client.get_diff(f"/repos/{name}/pulls/{number}"), self._limits)
         except UnavailableError:
             return listed
-        return [
-            whole.get(change.path, change) if change.truncated and not change.patch else change for change in listed
-        ]
+        return [change if change.patch or not change.truncated else whole.get(change.path, change) for change in listed]
 
     # --- the cursor ---------------------------------------------------------------------------------------------
 

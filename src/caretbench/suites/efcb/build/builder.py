@@ -246,9 +246,7 @@ class MiningSession:
         """Return the folder's changes and those of record files within the period, newest first."""
         paths = [path for path in (self.folder.pull_requests_path,) if path.exists()]
         period = self.period
-        return newest_changes(
-            read_pull_requests([*paths, *map(Path, records)]), period.since, period.until, period.limit
-        )
+        return newest_changes(read_pull_requests([*paths, *map(Path, records)]), period)
 
     def _clone(self, source: str) -> None:
         path, period, last = Path(source), self.period, 0

@@ -12,13 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
-from caretbench.build.sources.changes.automated_changes import (
-    is_backport,
-    is_bot_title,
-    is_release,
-    is_revert,
-    is_version_change,
-)
+from caretbench.build.sources.changes.automated_changes import is_title_of, is_version_change
 from caretbench.build.sources.changes.descriptions import (
     NO_TEMPLATE,
     clean_description,
@@ -240,10 +234,12 @@ _LENGTH: Final[_Filters] = {
 _DESCRIBED: Final[_Filters] = {"no_description": lambda facts: not facts.pull.description.strip()}
 _OWN: Final[_Filters] = {
     # 99 of 239 released changes of mastodon are bumps of dependencies and translations by programs.
-    "bot": lambda facts: facts.pull.is_bot or is_bot_title(facts.pull.title),
-    "revert": lambda facts: is_revert(facts.pull.title),
-    "release": lambda facts: is_release(facts.pull.title) or is_version_change(facts.pull.title, facts.pull.files),
-    "backport": lambda facts: is_backport(facts.pull.title),
+    "bot": lambda facts: facts.pull.is_bot or is_title_of("bot", facts.pull.title),
+    "revert": lambda facts: is_title_of("revert", facts.pull.title),
+    "release": lambda facts: (
+        is_title_of("release", facts.pull.title) or is_version_change(facts.pull.title, facts.pull.files)
+    ),
+    "backport": lambda facts: is_title_of("backport", facts.pull.title),
     # Only the start of a long patch is stored: the description may speak of the part that is missing.
     "truncated_patch": lambda facts: (
         not {file.path for file in facts.pull.files if file.truncated}.isdisjoint(
