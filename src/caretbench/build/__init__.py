@@ -26,11 +26,11 @@ def register_builder(builder_class: BuilderClass) -> BuilderClass:
     Raises:
         PluginError: the suite has another builder.
     """
-    known = _registered.setdefault(builder_class.name, builder_class)
+    other = _registered.setdefault(builder_class.name, builder_class)
     # By name, not identity: a reloaded module makes the class anew.
-    if (known.__module__, known.__qualname__) != (builder_class.__module__, builder_class.__qualname__):
+    if (other.__module__, other.__qualname__) != (builder_class.__module__, builder_class.__qualname__):
         raise PluginError(
-            f"the builder of {builder_class.name!r} in {builder_class.__module__}: {known.__module__} has one already"
+            f"the builder of {builder_class.name!r} in {builder_class.__module__}: {other.__module__} has one already"
         )
     _registered[builder_class.name] = builder_class
     return builder_class

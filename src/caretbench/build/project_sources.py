@@ -63,7 +63,7 @@ def folder_names(specs: Sequence[SourceSpec]) -> dict[str, SourceSpec]:
     for spec in specs:
         # Not the text: `name==1.0` in a file and as an argument is one source.
         same = {"location", "revision", "folder"}
-        if any(spec.model_dump(include=same) == one.model_dump(include=same) for one in sources.values()):
+        if any(spec.model_dump(include=same) == other.model_dump(include=same) for other in sources.values()):
             continue
         base, number = _folder_name(spec), 1
         name = base
@@ -86,5 +86,5 @@ def _folder_name(spec: SourceSpec) -> str:
     else:
         path = spec.folder or unquote(urlsplit(spec.location).path if "://" in spec.location else spec.location)
         name = PurePosixPath(path.rpartition(":")[2]).name.removesuffix(".git")
-        name = name.removesuffix(name[len(name) - len(archive_suffix(name)) :]) if archive_suffix(name) else name
+        name = name[: len(name) - len(archive_suffix(name))]
     return re.sub(r"[^A-Za-z0-9_.+-]+", "-", name)[:_MAX_NAME].lstrip("._+-") or "project"

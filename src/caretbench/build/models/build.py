@@ -41,7 +41,7 @@ def with_remembered_models(builder: Builder, output: Path, options: Sequence[str
         stored = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error}); name the models: -m ROLE=PROVIDER/MODEL") from None
-    if not isinstance(stored, list) or not all(isinstance(one, str) and _is_hosted(one) for one in stored):
+    if not isinstance(stored, list) or not all(isinstance(option, str) and _is_hosted(option) for option in stored):
         raise DataError(f"{path}: no list of hosted models; name the models: -m ROLE=PROVIDER/MODEL")
     return tuple(stored)
 
@@ -85,12 +85,12 @@ def resolve_build_options(builder: Builder, option_values: Mapping[str, Any]) ->
         UsageError: the suite has no such option, or a value is wrong.
         DataError: a file that an option names is malformed.
     """
-    known = {option.name: option for option in builder.options}
-    if unknown := sorted(option_values.keys() - known.keys()):
-        raise UsageError(f"build {builder.suite.name} has no option {', '.join(unknown)}; options: {', '.join(known)}")
-    stated = {name: option_values.get(name, option.default) for name, option in known.items()}
-    builder.check_options(stated)
-    return stated
+    values = {option.name: option.default for option in builder.options}
+    if unknown := sorted(option_values.keys() - values.keys()):
+        raise UsageError(f"build {builder.suite.name} has no option {', '.join(unknown)}; options: {', '.join(values)}")
+    values |= option_values
+    builder.check_options(values)
+    return values
 
 
 def build(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from pydantic import ValidationError
 
@@ -42,7 +43,7 @@ class BuildModelsConfig:
     local_only: bool = False
 
     def __post_init__(self) -> None:
-        every = [model for models in self.models.values() for model in models]
+        every = [*chain.from_iterable(self.models.values())]
         specs = [model.spec for model in every]
         if self.local_only:
             refuse_remote(specs, [self.options.base_url])
@@ -64,9 +65,8 @@ class BuildModelsConfig:
 
     def check_access(self, check: AccessCheck) -> None:
         """Check the access to every model."""
-        for models in self.models.values():
-            for model in models:
-                check(model.spec, self.options)
+        for model in chain.from_iterable(self.models.values()):
+            check(model.spec, self.options)
 
     def price(self, model: NamedModel) -> Price | None:
         """Return the price of a model, where it is known."""
@@ -115,9 +115,8 @@ def name_without_address(name: str) -> str:
 def _without_address(model: NamedModel) -> NamedModel:
     """Return a model whose name, unless the user gave it one, has no address."""
     # A name that the user chose is shown as it is.
-    if model.name != redact(model.spec):
-        return model
-    return model._replace(name=name_without_address(model.name))
+    is_chosen = model.name != redact(model.spec)
+    return model if is_chosen else model._replace(name=name_without_address(model.name))
 
 
 def models_by_role(
@@ -138,15 +137,15 @@ def models_by_role(
         raise UsageError(
             f"{suite} has the role {strange[0]!r}, which is not reserved; reserved: {', '.join(RESERVED_ROLES)}"
         )
-    known = "; ".join(f"{role} ({purpose})" for role, purpose in roles.items())
+    shown_roles = "; ".join(f"{role} ({purpose})" for role, purpose in roles.items())
     by_role: dict[str, tuple[NamedModel, ...]] = {}
     for option in options:
         try:
             model = _without_address(parse_model_option(option))
         except UsageError as error:
-            raise UsageError(f"{error}; roles of build {suite}: {known}") from None
+            raise UsageError(f"{error}; roles of build {suite}: {shown_roles}") from None
         if model.role is None or model.role not in roles:
-            raise UsageError(f"-m {option!r}: expected ROLE=PROVIDER/MODEL; roles of build {suite}: {known}")
+            raise UsageError(f"-m {option!r}: expected ROLE=PROVIDER/MODEL; roles of build {suite}: {shown_roles}")
         earlier = by_role.get(model.role, ())
         if earlier and model.role not in several:
             raise UsageError(f"-m {option!r}: the role {model.role!r} has a model already")

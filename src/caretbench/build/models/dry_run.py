@@ -137,19 +137,19 @@ class _Rehearsal:
         rows = [row for row in self._forecast.roles.values() if row.role == expected.role and row.requests > row.stored]
         forecast = WholeForecast(expected.least, expected.most, expected.least_about, expected.most_about)
         prices = [self._models.models_config.price(model) for model in self._models.models_config.models[expected.role]]
-        known = [price for price in prices if price is not None]
+        stated = [price for price in prices if price is not None]
         # One unknown price makes the whole bound false, so none is given.
-        if not rows or len(known) < len(prices):
+        if not rows or len(stated) < len(prices):
             return forecast
         pending = sum(row.requests - row.stored for row in rows)
         tokens_in, tokens_out = (sum(row.tokens_in for row in rows), sum(row.tokens_out for row in rows))
-        forecast.least_cost = sum(price.token_cost(tokens_in, tokens_out) for price in known) / len(known) / pending
+        forecast.least_cost = sum(price.token_cost(tokens_in, tokens_out) for price in stated) / len(stated) / pending
         forecast.least_cost *= expected.least
         # A character is at most four bytes, and no token is less than a byte.
         longest = 4 * (expected.growth + max(len(text.text) for text in self._forecast.texts))
         # Rounded up, as it is a bound of money.
         full = -(-tokens_out // pending)
-        forecast.most_cost = sum(price.token_cost(longest, full) for price in known) / len(known) * expected.most
+        forecast.most_cost = sum(price.token_cost(longest, full) for price in stated) / len(stated) * expected.most
         return forecast
 
 
@@ -207,9 +207,9 @@ def rehearse(
     if not models_config.models:
         raise UsageError("--dry-run: no model is given, so nothing would be sent; say -m ROLE=PROVIDER/MODEL")
     forecast = BuildForecast(max_cost=models_config.max_cost)
-    with temporary_folder("build") as place, OpenModels(models_config, opener) as models:
+    with temporary_folder("build") as folder, OpenModels(models_config, opener) as models:
         # Under the same name: builders put the folder's name into what they write.
-        copy = place / (output.resolve().name or "output")
+        copy = folder / (output.resolve().name or "output")
         if output.exists():
             shutil.copytree(output, copy, symlinks=True)
         rehearsal = _Rehearsal(models, AnswerFiles(output), forecast)

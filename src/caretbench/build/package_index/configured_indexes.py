@@ -48,7 +48,7 @@ class MavenRepositories(NamedTuple):
     @property
     def addresses(self) -> tuple[str, ...]:
         """All addresses, each once."""
-        return tuple(dict.fromkeys((*(one.url for one in self.mirrors), *self.repositories.values())))
+        return tuple(dict.fromkeys((*(mirror.url for mirror in self.mirrors), *self.repositories.values())))
 
 
 def configured_repositories(environment: Mapping[str, str]) -> MavenRepositories:
@@ -74,30 +74,23 @@ def configured_repositories(environment: Mapping[str, str]) -> MavenRepositories
 
 def settings_file(maven: MavenRepositories) -> str:
     """Return the text of a ``settings.xml`` with these repositories."""
-    mirrors = "".join(
-        _element("mirror", {"id": one.identity, "mirrorOf": one.mirror_of, "url": one.url}) for one in maven.mirrors
-    )
-    listed = tuple({"id": identity, "url": url} for identity, url in maven.repositories.items())
+    mirrors = [{"id": mirror.identity, "mirrorOf": mirror.mirror_of, "url": mirror.url} for mirror in maven.mirrors]
+    listed = [{"id": identity, "url": url} for identity, url in maven.repositories.items()]
     return (
-        f"<settings><mirrors>{mirrors}</mirrors><profiles><profile><id>configured</id>"
-        f"<repositories>{_all('repository', listed)}</repositories>"
-        f"<pluginRepositories>{_all('pluginRepository', listed)}</pluginRepositories></profile></profiles>"
+        f"<settings><mirrors>{_elements('mirror', mirrors)}</mirrors><profiles><profile><id>configured</id>"
+        f"<repositories>{_elements('repository', listed)}</repositories>"
+        f"<pluginRepositories>{_elements('pluginRepository', listed)}</pluginRepositories></profile></profiles>"
         "<activeProfiles><activeProfile>configured</activeProfile></activeProfiles></settings>\n"
     )
 
 
-def _all(tag: str, rows: Sequence[Mapping[str, str]]) -> str:
-    return "".join(_element(tag, row) for row in rows)
-
-
-def _element(tag: str, parts: Mapping[str, str]) -> str:
-    inner = "".join(f"<{name}>{escape(text)}</{name}>" for name, text in parts.items())
-    return f"<{tag}>{inner}</{tag}>"
+def _elements(tag: str, rows: Sequence[Mapping[str, str]]) -> str:
+    contents = ("".join(f"<{name}>{escape(text)}</{name}>" for name, text in row.items()) for row in rows)
+    return "".join(f"<{tag}>{content}</{tag}>" for content in contents)
 
 
 def _settings_files(environment: Mapping[str, str]) -> Iterator[Path]:
-    home = environment.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  no error without a home
-    yield Path(home) / ".m2/settings.xml"
+    yield _home(environment) / ".m2/settings.xml"
     for name in ("M2_HOME", "MAVEN_HOME"):
         if environment.get(name):
             yield Path(environment[name]) / "conf/settings.xml"
@@ -168,7 +161,7 @@ def _settings(path: Path, environment: Mapping[str, str]) -> Iterator[tuple[str,
     except (OSError, UnicodeDecodeError):
         return
     for match in filter(None, map(_LINE.match, lines)):
-        value = _VARIABLE.sub(lambda one: environment.get(one[1], "" if one[2] else one[0]), match["value"])
+        value = _VARIABLE.sub(lambda name: environment.get(name[1], "" if name[2] else name[0]), match["value"])
         # npm refuses a file with an unset variable; a set-up without it has a chance.
         if not _VARIABLE.search(value):
             yield match["name"], value
@@ -215,9 +208,9 @@ def configured_index_policy(
     variables = {**(os.environ if environment is None else environment), **settings}
     # All tools, as which of them a project uses is known only once it is fetched.
     configurations = [*(read(variables) for read in INDEX_READERS), npm_indexes(variables, project)]
-    configured = {name: value for one in configurations for name, value in one.settings.items()}
-    further = (*hosts, *(host for one in configurations for host in one.hosts))
-    files = {path: text for one in configurations for path, text in one.files.items()}
+    configured = {name: value for tool in configurations for name, value in tool.settings.items()}
+    further = (*hosts, *(host for tool in configurations for host in tool.hosts))
+    files = {path: text for tool in configurations for path, text in tool.files.items()}
     return index_policy({**configured, **settings}, further).model_copy(update={"files": files})
 
 
@@ -257,17 +250,17 @@ def uv_indexes(environment: Mapping[str, str]) -> ConfiguredIndexes:
 def npm_indexes(environment: Mapping[str, str], project: Path | None = None) -> ConfiguredIndexes:
     """Return npm's registry, and as hosts those of single scopes and of the project, whose file npm reads itself."""
     registry, scopes = npm_registries(environment)
-    own, own_scopes = npm_registries({}, project) if project is not None else ("", ())
+    of_project, project_scopes = npm_registries({}, project) if project is not None else ("", ())
     # A variable would win over the project's own file, which npm reads inside the sandbox.
-    settings = {} if own else _reachable({NPM_REGISTRY: registry})
-    return ConfiguredIndexes(settings, tuple(_addresses(" ".join((own, *scopes, *own_scopes)))))
+    settings = {} if of_project else _reachable({NPM_REGISTRY: registry})
+    return ConfiguredIndexes(settings, tuple(_addresses(" ".join((of_project, *scopes, *project_scopes)))))
 
 
 def _uv_settings(table: Any) -> Iterator[tuple[str, str]]:
     table = table if isinstance(table, dict) else {}
-    indexes = [one for one in table.get("index", ()) if isinstance(one, dict)]
-    default = next((one.get("url") for one in indexes if one.get("default")), table.get("index-url"))
-    more = [one.get("url") for one in indexes if not one.get("default")]
+    indexes = [index for index in table.get("index", ()) if isinstance(index, dict)]
+    default = next((index.get("url") for index in indexes if index.get("default")), table.get("index-url"))
+    more = [index.get("url") for index in indexes if not index.get("default")]
     listed = table.get("extra-index-url", [])
     more += listed if isinstance(listed, list) else [listed]
     if default:

@@ -328,13 +328,13 @@ class IndexProxy:
         else:
             raise _Refused(f"{_shown(method)}: only GET, HEAD and CONNECT are let through")
 
-    def _target(self, place: str, scheme: str) -> _Target:
+    def _target(self, netloc: str, scheme: str) -> _Target:
         """Return the target's host and port, if they may be reached."""
-        name, colon, digits = place.rpartition(":")
+        name, colon, digits = netloc.rpartition(":")
         if not colon or digits.endswith("]"):
-            name, digits = place, "80" if scheme else "443"
+            name, digits = netloc, "80" if scheme else "443"
         if not name or not re.fullmatch(r"[0-9]{1,5}", digits):
-            raise _Refused(f"{_shown(place)} is no host and port")
+            raise _Refused(f"{_shown(netloc)} is no host and port")
         port = int(digits)
         host = self.policy.find_host(name.strip("[]"))
         address = index_address(_shown(name), port, scheme)
