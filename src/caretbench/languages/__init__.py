@@ -70,9 +70,7 @@ def languages() -> Mapping[str, Language]:
 
 @cache
 def _names() -> Mapping[str, str]:
-    names = {name: name for name in languages()}
-    names |= {alias: language.name for language in languages().values() for alias in language.aliases}
-    return names
+    return {name: entry.name for entry in languages().values() for name in (entry.name, *entry.aliases)}
 
 
 def get_language(name: str) -> Language:

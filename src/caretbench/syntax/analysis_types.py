@@ -49,6 +49,7 @@ class SpanIndex:
     """Index of spans that are nested or disjoint. Results are indices of the sequence of spans."""
 
     def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
+        self.spans = spans
         # Of spans with one start the longer first, so that it becomes the parent.
         self._order = sorted(range(len(spans)), key=lambda index: (spans[index][0], -spans[index][1], index))
         self._starts = [spans[index][0] for index in self._order]

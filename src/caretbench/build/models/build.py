@@ -73,11 +73,6 @@ def remember_models(builder: Builder, output: Path, models_config: BuildModelsCo
         write_atomically(output / MODELS_FILE, json.dumps(options, indent=2) + "\n")
 
 
-def forget_models(output: Path) -> None:
-    """Remove the models of a folder: the next build has to name them."""
-    (output / MODELS_FILE).unlink(missing_ok=True)
-
-
 def resolve_build_options(builder: Builder, option_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the option values of a build, with defaults.
 
@@ -118,6 +113,6 @@ def build(
         try:
             return builder.build(BuildJob(sources, output, options, progress, models))
         except (AnswersMissingError, CaretBenchError):
-            if not models.all_answered():  # a misspelled one, for instance
-                forget_models(output)
+            if not models.all_answered():  # a misspelled one, for instance: the next build has to name them
+                (output / MODELS_FILE).unlink(missing_ok=True)
             raise

@@ -12,7 +12,7 @@ import contextlib
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -31,30 +31,17 @@ _APT: Final = Path("/etc/apt")
 _MAX_BYTES: Final = 1 << 20
 
 
-class MavenMirror(NamedTuple):
-    """Mirror: its id, the repositories that it replaces, and its address without keys."""
-
-    identity: str
-    mirror_of: str
-    url: str
+_Elements = list[dict[str, str]]
+"""Elements of a ``settings.xml``: the texts in each, by tag; addresses are without keys."""
 
 
-class MavenRepositories(NamedTuple):
-    """Mirrors, and addresses of further repositories by id."""
+def _configured_repositories(environment: Mapping[str, str]) -> tuple[_Elements, _Elements]:
+    """Return the mirrors and repositories of the user's settings, then those of the installation.
 
-    mirrors: tuple[MavenMirror, ...] = ()
-    repositories: Mapping[str, str] = {}
-
-    @property
-    def addresses(self) -> tuple[str, ...]:
-        """All addresses, each once."""
-        return tuple(dict.fromkeys((*(mirror.url for mirror in self.mirrors), *self.repositories.values())))
-
-
-def configured_repositories(environment: Mapping[str, str]) -> MavenRepositories:
-    """Return the repositories of the user's settings, then those of the installation; malformed files are ignored."""
-    mirrors: dict[str, MavenMirror] = {}
-    repositories: dict[str, str] = {}
+    Malformed files are ignored.
+    """
+    mirrors: dict[str, dict[str, str]] = {}
+    repositories: dict[str, dict[str, str]] = {}
     for path in _settings_files(environment):
         root = _parsed(path)
         if root is None:
@@ -62,30 +49,30 @@ def configured_repositories(environment: Mapping[str, str]) -> MavenRepositories
         for element in root.iterfind("mirrors/mirror"):
             identity, url = child_text(element, "id"), _plain(child_text(element, "url"), environment)
             if url and child_text(element, "blocked") != "true":  # such a mirror only refuses addresses without TLS
-                mirrors.setdefault(identity, MavenMirror(identity, child_text(element, "mirrorOf"), url))
+                replaced = child_text(element, "mirrorOf")
+                mirrors.setdefault(identity, {"id": identity, "mirrorOf": replaced, "url": url})
         active = {(element.text or "").strip() for element in root.iterfind("activeProfiles/activeProfile")}
         for profile in root.iterfind("profiles/profile"):
             if child_text(profile, "id") in active or child_text(profile, "activation/activeByDefault") == "true":
                 for element in (*profile.iterfind("repositories/*"), *profile.iterfind("pluginRepositories/*")):
-                    if url := _plain(child_text(element, "url"), environment):
-                        repositories.setdefault(child_text(element, "id"), url)
-    return MavenRepositories(tuple(mirrors.values()), repositories)
+                    identity, url = child_text(element, "id"), _plain(child_text(element, "url"), environment)
+                    if url:
+                        repositories.setdefault(identity, {"id": identity, "url": url})
+    return [*mirrors.values()], [*repositories.values()]
 
 
-def settings_file(maven: MavenRepositories) -> str:
+def _settings_file(mirrors: _Elements, repositories: _Elements) -> str:
     """Return the text of a ``settings.xml`` with these repositories."""
-    mirrors = [{"id": mirror.identity, "mirrorOf": mirror.mirror_of, "url": mirror.url} for mirror in maven.mirrors]
-    listed = [{"id": identity, "url": url} for identity, url in maven.repositories.items()]
     return (
-        f"<settings><mirrors>{_elements('mirror', mirrors)}</mirrors><profiles><profile><id>configured</id>"
-        f"<repositories>{_elements('repository', listed)}</repositories>"
-        f"<pluginRepositories>{_elements('pluginRepository', listed)}</pluginRepositories></profile></profiles>"
+        f"<settings><mirrors>{_xml('mirror', mirrors)}</mirrors><profiles><profile><id>configured</id>"
+        f"<repositories>{_xml('repository', repositories)}</repositories>"
+        f"<pluginRepositories>{_xml('pluginRepository', repositories)}</pluginRepositories></profile></profiles>"
         "<activeProfiles><activeProfile>configured</activeProfile></activeProfiles></settings>\n"
     )
 
 
-def _elements(tag: str, rows: Sequence[Mapping[str, str]]) -> str:
-    contents = ("".join(f"<{name}>{escape(text)}</{name}>" for name, text in row.items()) for row in rows)
+def _xml(tag: str, elements: _Elements) -> str:
+    contents = ("".join(f"<{name}>{escape(text)}</{name}>" for name, text in parts.items()) for parts in elements)
     return "".join(f"<{tag}>{content}</{tag}>" for content in contents)
 
 
@@ -309,12 +296,13 @@ def _reachable(settings: Mapping[str, str]) -> dict[str, str]:
 
 def maven_indexes(environment: Mapping[str, str]) -> ConfiguredIndexes:
     """Return Maven's repositories: the mirror that ``MAVEN_MIRROR_URL`` names for all, else those of its settings."""
-    repositories = configured_repositories(environment)
+    mirrors, repositories = _configured_repositories(environment)
     named = next(_addresses(environment.get(MIRROR_SETTING, "")), None)
     if named is not None:
-        repositories = MavenRepositories((MavenMirror("named", "*", named),))
-    files = {SETTINGS_INSIDE: settings_file(repositories)} if repositories.addresses else {}
-    return ConfiguredIndexes({}, tuple(_addresses(" ".join(repositories.addresses))), files)
+        mirrors, repositories = [{"id": "named", "mirrorOf": "*", "url": named}], []
+    urls = dict.fromkeys(element["url"] for element in (*mirrors, *repositories))
+    files = {SETTINGS_INSIDE: _settings_file(mirrors, repositories)} if urls else {}
+    return ConfiguredIndexes({}, tuple(_addresses(" ".join(urls))), files)
 
 
 def apt_indexes(_environment: Mapping[str, str]) -> ConfiguredIndexes:

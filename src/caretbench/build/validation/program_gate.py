@@ -152,7 +152,7 @@ class ProgramGate(ResumableGate):
         outcomes: _Tried = defaultdict(dict)
         # References first: their CPU time bounds the answers after them.
         for answers_of in (
-            _repeated_reference,
+            lambda problem: [GateAnswer("reference", problem.reference, run) for run in range(REFERENCE_RUNS)],
             lambda problem: [*self.trivial_answers(problem), *self._otherwise(problem)],
         ):
             self._try([(problem, answer) for problem in problems for answer in answers_of(problem)], outcomes)
@@ -297,10 +297,6 @@ def _mutant_limit_s(outcomes: GateOutcomes, most_s: float) -> float:
     """Return the wall time limit of mutants in seconds, rounded up so that it rarely differs between runs."""
     reference_s = max((outcome.wall_s for outcome in _references(outcomes)), default=0.0)
     return min(most_s, max(_MIN_WALL_S, 10.0 * math.ceil(_PATIENCE * reference_s / 10.0)))
-
-
-def _repeated_reference(problem: Problem) -> list[GateAnswer]:
-    return [GateAnswer("reference", problem.reference, run) for run in range(REFERENCE_RUNS)]
 
 
 def trivial_answers(problem: Problem) -> list[GateAnswer]:

@@ -26,6 +26,7 @@ from caretbench.syntax.names.symbols import (
     NameScope,
     NameUse,
     VariableDeletion,
+    WrittenName,
     type_name,
 )
 from caretbench.syntax.parser import walk
@@ -119,7 +120,7 @@ class FileSymbols(ControlFlow):
         self.file_scope = NameScope("file", "", 0, len(source.data), None)
         self.scopes: list[NameScope] = [self.file_scope]
         self.uses: list[NameUse] = []
-        self.written: list[tuple[DefinitionSite, NameScope, str, tuple[str, ...], ImportTarget | None]] = []
+        self.written: list[WrittenName] = []
         self.members: list[tuple[DefinitionSite, NameScope, tuple[str, ...]]] = []
         self.kills: list[VariableDeletion] = []
         self.opened: dict[int, NameScope] = {}
@@ -315,7 +316,7 @@ class FileSymbols(ControlFlow):
         target = target or self.imported.get(node.id)
         if target is not None and "/" in site.name:  # an import of Go binds the last part, without the version
             site.name = site.key = _VERSION.sub("", site.name).rpartition("/")[2]
-        self.written.append((site, self.scope, part, self._types, target))
+        self.written.append(WrittenName(site, self.scope, part, self._types, target))
         self.flow.add(site)
 
     def _target(self, node: tree_sitter.Node, part: str) -> None:

@@ -15,6 +15,7 @@ from caretbench.syntax.names.symbols import (
     NameScope,
     NameUse,
     Variable,
+    WrittenName,
 )
 
 # A flow with more bits than this in all its states together is not solved: every definition then counts as
@@ -120,25 +121,25 @@ _BINDING_BY_SCOPE: Final[dict[str, Binding]] = {
 }
 
 
-def _declaring_scope(file: FileSymbols, site: DefinitionSite, scope: NameScope, part: str) -> NameScope | None:
+def _declaring_scope(file: FileSymbols, site: DefinitionSite, scope: NameScope, role: str) -> NameScope | None:
     """Return the scope that a definition belongs to; None for a write to an undeclared name."""
     rules = file.rules
     if site.name in scope.globals:
         return file.file_scope
-    if part.startswith("declare."):
+    if role.startswith("declare."):
         return scope
-    if part in {"target.write", "target.update", "target.loop_write", "target.hoisted"}:
-        through = rules.through_on_hoist if part == "target.hoisted" else rules.through_on_write
+    if role in {"target.write", "target.update", "target.loop_write", "target.hoisted"}:
+        through = rules.through_on_hoist if role == "target.hoisted" else rules.through_on_write
         home = scope.hoisting_scope(through=through)
         if site.name in home.globals:
             return file.file_scope
-        if site.name in home.nonlocals or (rules.writing_declares != "function" and part != "target.hoisted"):
+        if site.name in home.nonlocals or (rules.writing_declares != "function" and role != "target.hoisted"):
             variable = find_variable(file, site.key, home.parent or home if site.name in home.nonlocals else scope)
             if variable is not None:
                 return variable.scope
             return file.file_scope if rules.writing_declares == "file" else None
         return home
-    if part == "target.local":
+    if role == "target.local":
         return scope.hoisting_scope(through=rules.through_on_local)
     return scope
 
@@ -180,10 +181,8 @@ def resolve_names(file: FileSymbols) -> None:
     Declarations are processed before plain writes, so that the first site of a variable is its declaration.
     """
     plain_writes = {"target.write", "target.update"} if file.rules.writing_declares != "function" else set()
-    for site, scope, part, types, target in sorted(
-        file.written, key=lambda written: written[2] in plain_writes and written[4] is None
-    ):
-        _declare_site(file, site, scope, part, types, target)
+    for written in sorted(file.written, key=lambda name: name.role in plain_writes and name.target is None):
+        _declare_site(file, written)
     for site, scope, types in file.members:
         around = scope.enclosing_scope(CLASS_SCOPES)
         if around is not None:
@@ -220,22 +219,16 @@ def _add_other_flows(file: FileSymbols) -> None:
             use.reaching += elsewhere[key]
 
 
-def _declare_site(
-    file: FileSymbols,
-    site: DefinitionSite,
-    scope: NameScope,
-    part: str,
-    types: tuple[str, ...],
-    target: ImportTarget | None,
-) -> None:
-    home = _declaring_scope(file, site, scope, part)
+def _declare_site(file: FileSymbols, written: WrittenName) -> None:
+    site, scope, role, types, target = written
+    home = _declaring_scope(file, site, scope, role)
     if home is None or (home.kind in CLASS_SCOPES and site.key == home.name):
         # A constructor has the name of its class, which is found around it.
         return
-    if part.startswith("target.") and target is None and site.binding == "local":
+    if role.startswith("target.") and target is None and site.binding == "local":
         site.binding = _BINDING_BY_SCOPE.get(home.kind, "local")
     elif site.binding == "function" and home.kind in CLASS_SCOPES:
         site.binding = "method"
     variable = _declare(home, site, target, types)
-    if part.startswith("declare.") and variable.inner_scope is None:
+    if role.startswith("declare.") and variable.inner_scope is None:
         variable.inner_scope = file.opened.get(site.start)

@@ -230,11 +230,6 @@ class ProjectNames:
             )
         return self._follow_imports(resolved) if resolved else None
 
-    def is_standard_library(self, file: FileSymbols, library: str) -> bool:
-        """Return whether a library's name belongs to the language's standard library."""
-        parts = library.removeprefix("node:").replace("::", ".").replace("/", ".").split(".")
-        return any(".".join(parts[:count]) in file.rules.stdlib for count in range(1, len(parts) + 1))
-
     def _follow_imports(self, resolved: ResolvedName) -> ResolvedName:
         """Return the target after following imports."""
         for _ in range(_MAX_HOPS):

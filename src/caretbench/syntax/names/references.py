@@ -100,6 +100,12 @@ class DefinitionTable:
         return tuple(self.at(file, site) for site in sorted(sites, key=lambda site: site.start))
 
 
+def _is_standard_library(file: FileSymbols, library: str) -> bool:
+    """Return whether a library's name belongs to the language's standard library."""
+    parts = library.removeprefix("node:").replace("::", ".").replace("/", ".").split(".")
+    return any(".".join(parts[:count]) in file.rules.stdlib for count in range(1, len(parts) + 1))
+
+
 def _library_binding(use: NameUse) -> Binding:
     target = use.variable.target if use.variable is not None and not use.path else None
     if target is not None and target.symbol is None:
@@ -118,11 +124,11 @@ def _outermost_function(scope: NameScope | None) -> NameScope | None:
     return outermost
 
 
-def _origin(use: NameUse, site: DefinitionSite, bodies: SpanIndex, body_spans: list[Span]) -> Origin:
+def _origin(use: NameUse, site: DefinitionSite, bodies: SpanIndex) -> Origin:
     """Return the origin of a definition in the same file: same block, function, class or file."""
     body = bodies.innermost(use.start, use.end)
     function = _outermost_function(use.scope)
-    if body is not None and body_spans[body].contains((site.start, site.end)):
+    if body is not None and Span(*bodies.spans[body]).contains((site.start, site.end)):
         return "same_block"
     if function is not None and function.start <= site.start and site.end <= function.end:
         return "same_function"
@@ -136,24 +142,18 @@ def find_references(
     file: FileSymbols, project: ProjectNames, definitions: DefinitionTable, blocks: tuple[Block, ...]
 ) -> tuple[Reference, ...]:
     """Return the references of one file, in text order."""
-    body_spans = [block.span for block in blocks if block.kind in _BODIES]
-    bodies = SpanIndex(body_spans)
+    bodies = SpanIndex([block.span for block in blocks if block.kind in _BODIES])
     references = []
     for use in sorted(file.uses, key=lambda use: (use.start, use.end)):
         if not use.path and use.name in file.rules.self_names and use.scope.enclosing_scope(CLASS_SCOPES):
             # The object itself is no reference, as `this` is none.
             continue
-        references.append(_reference(file, project, definitions, use, bodies, body_spans))
+        references.append(_reference(file, project, definitions, use, bodies))
     return tuple(references)
 
 
 def _reference(
-    file: FileSymbols,
-    project: ProjectNames,
-    definitions: DefinitionTable,
-    use: NameUse,
-    bodies: SpanIndex,
-    body_spans: list[Span],
+    file: FileSymbols, project: ProjectNames, definitions: DefinitionTable, use: NameUse, bodies: SpanIndex
 ) -> Reference:
     target = project.resolve_use(file, use)
     bare = Reference(
@@ -170,7 +170,7 @@ def _reference(
         is_builtin = not use.path and use.name in file.rules.builtins
         return bare._replace(binding="builtin", origin="builtin") if is_builtin else bare
     if target.file is None:
-        return _to_library(bare, file, project, definitions, use, target)
+        return _to_library(bare, file, definitions, use, target)
     if target.variable is None:
         head = Definition(target.file.source.path, use.name, "module", Span(0, 0), 1)
         return bare._replace(
@@ -195,7 +195,7 @@ def _reference(
     nearest = min(others, key=lambda site: (abs(site.row - use.row), site.start))
     return bare._replace(
         binding=nearest.binding if use.reaching else target.variable.binding,
-        origin=_origin(use, nearest, bodies, body_spans),
+        origin=_origin(use, nearest, bodies),
         declaration=definitions.at(target.file, target.variable.sites[0]),
         reaching=definitions.at_sites(file, use.reaching)
         if use.reaching
@@ -204,18 +204,13 @@ def _reference(
 
 
 def _to_library(
-    bare: Reference,
-    file: FileSymbols,
-    project: ProjectNames,
-    definitions: DefinitionTable,
-    use: NameUse,
-    target: ResolvedName,
+    bare: Reference, file: FileSymbols, definitions: DefinitionTable, use: NameUse, target: ResolvedName
 ) -> Reference:
     """Return the reference to a library, or to a folder of the project (with empty ``library``)."""
     sites = use.variable.sites if use.variable is not None and not use.path else []
     is_folder = target.files_crossed < 0
     library = target.library or ""
-    origin: Origin = "stdlib" if project.is_standard_library(file, library) else "third_party"
+    origin: Origin = "stdlib" if _is_standard_library(file, library) else "third_party"
     return bare._replace(
         binding=_library_binding(use),
         origin="same_project" if is_folder else origin,

@@ -108,6 +108,16 @@ class NameScope:
         return self.owner is not None or (self.parent is not None and self.parent.in_separate_method())
 
 
+class WrittenName(NamedTuple):
+    """Definition that a walk met: its scope there, its role in the parent node, its types, and what it imports."""
+
+    site: DefinitionSite
+    scope: NameScope
+    role: str
+    types: tuple[str, ...]
+    target: ImportTarget | None
+
+
 @dataclass(slots=True, eq=False)
 class VariableDeletion:
     """Deletion of a variable (``del``)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -165,25 +166,23 @@ def mine_github(
         return _GithubMining(asked, appender, out_file, facts, branch, progress, notify).mine(repository, period)
 
 
+@dataclass
 class _GithubMining:
     """Mining of one repository in one run."""
 
-    def __init__(
-        self,
-        client: GithubClient,
-        appender: RowAppender,
-        out_file: Path,
-        facts: RepositoryFacts,
-        branch: str,
-        report: ProgressCallback,
-        note: Callable[[str], None],
-    ) -> None:
-        self._client, self._appender, self._facts, self._branch = client, appender, facts, branch
-        self._report, self._note = report, note
-        self._limits = PatchLimits()
-        self._cursor_path = out_file.parent / CURSOR_FILE
+    _client: GithubClient
+    _appender: RowAppender
+    _out_file: Path
+    _facts: RepositoryFacts
+    _branch: str
+    _report: ProgressCallback
+    _note: Callable[[str], None]
+    _limits: PatchLimits = field(default_factory=PatchLimits)
+
+    def __post_init__(self) -> None:
+        self._cursor_path = self._out_file.parent / CURSOR_FILE
         # A file may hold the records of several repositories.
-        rows = [row for _, row in read_lines(out_file) if row.get("repo") == facts.repo]
+        rows = (row for _, row in read_lines(self._out_file) if row.get("repo") == self._facts.repo)
         self._there = {str(row.get("merge_sha")) for row in rows}
 
     def mine(self, name: str, period: MiningPeriod) -> RepositoryFacts:
