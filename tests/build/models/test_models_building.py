@@ -20,7 +20,7 @@ from caretbench.build.builder import Builder
 from caretbench.build.models.build import build
 from caretbench.build.models.config import BuildModelsConfig, models_by_role
 from caretbench.build.models.dry_run import BuildForecast, dry_run
-from caretbench.build.models.stored_models import AnswerFiles, MissingBuildAnswer, StoredBuildModels
+from caretbench.build.models.stored_models import MissingBuildAnswer, StoredBuildModels, stored_answers
 from caretbench.errors import MachineError
 from caretbench.execution.dispatcher import AnyRequest
 from caretbench.files import DataError
@@ -83,14 +83,14 @@ def test_every_request_is_answered_once(tmp_path: Path) -> None:
     with asker(tmp_path, again, models_config(prices=PRICES)) as models:
         assert models.ask("generator", requests("a", "b")) == answers
     assert (opened.texts, again.texts) == (["write a", "write b"], [])
-    rows = list(AnswerFiles(tmp_path).answers())
+    rows = list(stored_answers(tmp_path).values())
     assert [(row.role, row.request, row.model, row.text, row.cost) for row in rows] == [
         ("generator", "a", "fake/a", "[write a]", 2.0),
         ("generator", "b", "fake/a", "[write b]", 2.0),
     ]
     assert rows[0].settings["client"] == {"model": "fake/a"}
     assert all(client.closed for client in opened.clients)
-    assert not AnswerFiles(tmp_path).errors_path.exists()
+    assert not (tmp_path / "errors.jsonl").exists()
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_another_question_has_another_key(tmp_path: Path, fields: dict[str, Any]
     with asker(tmp_path, opened, BuildModelsConfig(**({"models": models_config().models} | changed))) as models:
         models.ask("generator", requests("a", **fields))
     assert len(opened.texts) == 1
-    assert len({row.key for row in AnswerFiles(tmp_path).answers()}) == 2
+    assert len(stored_answers(tmp_path)) == 2
 
 
 def test_options_replace_the_sampling_of_a_suite(tmp_path: Path) -> None:
@@ -126,18 +126,17 @@ def test_a_missing_answer_stops_the_build_and_is_asked_again(tmp_path: Path) -> 
     def reply(request: ModelRequest, _sample: int) -> Reply:
         return failure("a bad day", "timeout") if request.id == "b" else "fine"
 
-    files = AnswerFiles(tmp_path)
     with (
         asker(tmp_path, Opened(reply)) as models,
         pytest.raises(AnswersMissingError, match=r"1 of 3 answers are missing \(timeout 1\): a bad day.*errors"),
     ):
         models.ask("generator", requests("a", "b", "c"))
-    assert '"request":"b"' in files.errors_path.read_text()
+    assert '"request":"b"' in (tmp_path / "errors.jsonl").read_text()
     opened = Opened()
     with asker(tmp_path, opened) as models:
         assert models.ask("generator", requests("a", "b", "c"))["a"] == "fine"
     assert opened.texts == ["write b"]
-    assert not files.errors_path.exists()
+    assert not (tmp_path / "errors.jsonl").exists()
 
 
 def test_errors_of_questions_that_are_not_asked_any_more_go(tmp_path: Path) -> None:
@@ -145,7 +144,7 @@ def test_errors_of_questions_that_are_not_asked_any_more_go(tmp_path: Path) -> N
         models.ask("generator", requests("a"))
     with asker(tmp_path, Opened()) as models:
         models.ask("generator", requests("a", prompt="another"))
-    assert not AnswerFiles(tmp_path).errors_path.exists()
+    assert not (tmp_path / "errors.jsonl").exists()
 
 
 def test_a_suite_may_go_on_without_an_answer(tmp_path: Path) -> None:
@@ -156,7 +155,7 @@ def test_a_suite_may_go_on_without_an_answer(tmp_path: Path) -> None:
         with pytest.raises(AnswersMissingError):
             models.ask("generator", requests("a"))
         models.ask("generator", requests("b"))
-    assert '"request":"a"' in AnswerFiles(tmp_path).errors_path.read_text()
+    assert '"request":"a"' in (tmp_path / "errors.jsonl").read_text()
 
 
 def test_a_killed_build_keeps_what_was_answered(tmp_path: Path) -> None:
@@ -167,7 +166,7 @@ def test_a_killed_build_keeps_what_was_answered(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt), asker(tmp_path, Opened(reply)) as models:
         models.ask("generator", requests("a", "b"))
-    with AnswerFiles(tmp_path).answers_path.open("a") as stream:
+    with (tmp_path / "asked.jsonl").open("a") as stream:
         stream.write('{"schema_version":1,"role":"gene')  # torn
     opened = Opened()
     with asker(tmp_path, opened) as models:
@@ -192,7 +191,7 @@ def test_the_budget_is_of_the_whole_build(tmp_path: Path) -> None:
 def test_no_text_is_the_empty_text(tmp_path: Path) -> None:
     with asker(tmp_path, Opened(lambda *_: None)) as models:
         assert models.ask("generator", requests("a")) == {"a": ""}
-    assert [row.text for row in AnswerFiles(tmp_path).answers()] == [None]
+    assert [row.text for row in stored_answers(tmp_path).values()] == [None]
 
 
 def test_prompts_are_those_that_the_model_takes(tmp_path: Path) -> None:
@@ -214,7 +213,7 @@ def test_one_model_is_open_at_a_time(tmp_path: Path) -> None:
         models.ask("checker", requests("a"))
         assert [client.closed for client in opened.clients] == [True, False]
     assert [client.name for client in opened.clients] == ["fake/a", "fake/b"]
-    assert {(row.role, row.model) for row in AnswerFiles(tmp_path).answers()} == {
+    assert {(row.role, row.model) for row in stored_answers(tmp_path).values()} == {
         ("generator", "fake/a"),
         ("checker", "fake/b"),
     }

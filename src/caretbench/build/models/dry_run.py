@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from caretbench.build.build_models import AnswersMissingError, BuildJob, BuildModels, BuildRequest, ExpectedRequests
 from caretbench.build.builder import Builder
 from caretbench.build.models.config import BuildModelsConfig
-from caretbench.build.models.stored_models import AnswerFiles, BuildModelRequest, BuildStageRequests, OpenModels
+from caretbench.build.models.stored_models import BuildModelRequest, BuildStageRequests, OpenModels, stored_answers
 from caretbench.errors import UsageError
 from caretbench.file_locks import temporary_folder
 from caretbench.models import ClientOpener
@@ -87,9 +87,9 @@ class BuildForecast:
 class _Rehearsal:
     """Models of a dry run (:class:`caretbench.build.build_models.BuildModels`): stored answers, and no others."""
 
-    def __init__(self, models: OpenModels, files: AnswerFiles, forecast: BuildForecast) -> None:
+    def __init__(self, models: OpenModels, folder: Path, forecast: BuildForecast) -> None:
         self._models = models
-        self._answers = {row.key: row for row in files.answers()}
+        self._answers = stored_answers(folder)
         self._forecast = forecast
         self.roles = frozenset(models.models_config.models)
         forecast.spent = sum(row.cost or 0.0 for row in self._answers.values())
@@ -212,7 +212,7 @@ def rehearse(
         copy = folder / (output.resolve().name or "output")
         if output.exists():
             shutil.copytree(output, copy, symlinks=True)
-        rehearsal = _Rehearsal(models, AnswerFiles(output), forecast)
+        rehearsal = _Rehearsal(models, output, forecast)
         try:
             build(copy, rehearsal)
         except AnswersMissingError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -83,20 +83,13 @@ class MissingBuildAnswer(_Question):
     attempts: int = 1
 
 
-class AnswerFiles:
-    """The two answer files of a build's folder."""
+def stored_answers(folder: Path) -> dict[BuildAnswerKey, BuildAnswer]:
+    """Return the answers in a build's folder.
 
-    def __init__(self, folder: Path) -> None:
-        self.answers_path = folder / ANSWERS_FILE
-        self.errors_path = folder / ANSWER_ERRORS_FILE
-
-    def answers(self) -> Iterator[BuildAnswer]:
-        """Return an iterator over the stored answers.
-
-        Raises:
-            DataError: a line is malformed.
-        """
-        return read_appended(self.answers_path, BuildAnswer)
+    Raises:
+        DataError: a line is malformed.
+    """
+    return {row.key: row for row in read_appended(folder / ANSWERS_FILE, BuildAnswer)}
 
 
 @dataclass(frozen=True)
@@ -251,7 +244,7 @@ class StoredBuildModels:
         self, models_config: BuildModelsConfig, folder: Path, opener: ClientOpener, progress: Progress
     ) -> None:
         self._models = OpenModels(models_config, opener)
-        self._files = AnswerFiles(folder)
+        self._folder = folder
         self._progress = progress
         self._stack = ExitStack()
         self._totals: dict[str, int] = {}
@@ -276,17 +269,17 @@ class StoredBuildModels:
 
     @cached_property
     def _rows(self) -> RowAppender:
-        return self._stack.enter_context(RowAppender(self._files.answers_path))
+        return self._stack.enter_context(RowAppender(self._folder / ANSWERS_FILE))
 
     @cached_property
     def _answers(self) -> dict[BuildAnswerKey, BuildAnswer]:
         """Stored answers."""
-        return {row.key: row for row in self._files.answers()}
+        return stored_answers(self._folder)
 
     @cached_property
     def _budget(self) -> CostBudget:
         """Budget of the whole build: the stored answers are spent, those to other prompts included."""
-        spent = sum(row.cost or 0.0 for row in self._answers.values()) + reserved_cost(self._files.answers_path)
+        spent = sum(row.cost or 0.0 for row in self._answers.values()) + reserved_cost(self._folder / ANSWERS_FILE)
         return CostBudget(self._models.models_config.max_cost, spent)
 
     def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
@@ -321,7 +314,7 @@ class StoredBuildModels:
         rows, answers, budget = self._rows, self._answers, self._budget  # in this order: the first one locks
         pending = [entry for entry in questions if entry.key not in answers]
         report = self._report(work, len(questions))
-        with ErrorFile(self._files.errors_path, MissingBuildAnswer) as errors:
+        with ErrorFile(self._folder / ANSWER_ERRORS_FILE, MissingBuildAnswer) as errors:
             stage = RequestStage(work, budget, rows, errors, report)
             stage.counts.requested = len(questions)
             stage.counts.stored = len(questions) - len(pending)
@@ -371,4 +364,4 @@ class StoredBuildModels:
             line += (
                 f"{' '.join((counts.stop_reason or counts.usual_message).split())[:300]}; the same command asks again"
             )
-        return f"{line}; see {self._files.errors_path}"
+        return f"{line}; see {self._folder / ANSWER_ERRORS_FILE}"

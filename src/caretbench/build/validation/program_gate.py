@@ -151,11 +151,10 @@ class ProgramGate(ResumableGate):
     def _decide(self, problems: Sequence[Problem], repeated: Mapping[str, str]) -> Iterator[Validity]:
         outcomes: _Tried = defaultdict(dict)
         # References first: their CPU time bounds the answers after them.
-        for answers_of in (
-            lambda problem: [GateAnswer("reference", problem.reference, run) for run in range(REFERENCE_RUNS)],
-            lambda problem: [*self.trivial_answers(problem), *self._otherwise(problem)],
-        ):
-            self._try([(problem, answer) for problem in problems for answer in answers_of(problem)], outcomes)
+        runs = ((problem, run) for problem in problems for run in range(REFERENCE_RUNS))
+        self._try([(problem, GateAnswer("reference", problem.reference, run)) for problem, run in runs], outcomes)
+        others = ((problem, [*self.trivial_answers(problem), *self._otherwise(problem)]) for problem in problems)
+        self._try([(problem, answer) for problem, answers in others for answer in answers], outcomes)
         # A reference that failed under load would be called flaky; alone, nothing else can be the cause.
         self._repeat_alone([problem for problem in problems if _may_be_unlucky(outcomes[problem.id])], outcomes)
         queues = {

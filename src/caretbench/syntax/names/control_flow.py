@@ -29,7 +29,7 @@ class ControlFlow(ABC):
         """Visit a node's children in the order of evaluation."""
 
     @abstractmethod
-    def _parts(self, node: tree_sitter.Node) -> list[tuple[str, tree_sitter.Node]]:
+    def _with_roles(self, node: tree_sitter.Node) -> list[tuple[str, tree_sitter.Node]]:
         """Return a node's children, each with its role in the node."""
 
     @abstractmethod
@@ -45,45 +45,45 @@ class ControlFlow(ABC):
     def _branches(self, node: tree_sitter.Node, ends: list[int]) -> None:
         """Visit condition and bodies. Afterwards the current block is the one in which no branch was taken."""
         flow = self.flow
-        for part, child in self._parts(node):
-            if part in {"body", "else"}:
+        for role, child in self._with_roles(node):
+            if role in {"body", "else"}:
                 untaken = flow.current
                 flow.current = flow.block(untaken)
                 self._visit(child)
                 ends.append(flow.current)
                 # Behind an `else` there is no way on which no branch was taken.
-                flow.current = flow.block() if part == "else" else flow.block(untaken)
-            elif part == "elif":
+                flow.current = flow.block() if role == "else" else flow.block(untaken)
+            elif role == "elif":
                 self._branches(child, ends)
             else:
                 self._visit(child)
 
-    def _visit_all(self, parts: list[tuple[str, tree_sitter.Node]], roles: set[str]) -> None:
-        """Visit those of a node's parts that have one of the roles, in order."""
-        for part, child in parts:
-            if part in roles:
+    def _visit_all(self, children: list[tuple[str, tree_sitter.Node]], roles: set[str]) -> None:
+        """Visit those of a node's children that have one of the roles, in order."""
+        for role, child in children:
+            if role in roles:
                 self._visit(child)
 
     def _loop(self, node: tree_sitter.Node) -> None:
         flow = self.flow
-        parts = self._parts(node)
+        children = self._with_roles(node)
         late = {"condition", "update", "body", "else", "target.loop", "target.loop_write", "target.local"}
         types = self._types
-        for part, child in parts:
+        for role, child in children:
             if child.id in self.marks["type"] and (name := type_name(self._text(child))) is not None:
                 self._types = (name,)
-            if part not in late:
+            if role not in late:
                 self._visit(child)
         head = flow.block(flow.current)
         after = flow.block()
         step = flow.block()
         flow.link(step, head)
         flow.current = head
-        conditions = [child for part, child in parts if part == "condition"]
+        conditions = [child for role, child in children if role == "condition"]
         is_post = node.id in self.marks["post"]
-        targets = [child for part, child in parts if part.startswith("target.")]
+        targets = [child for role, child in children if role.startswith("target.")]
         if not is_post:
-            self._visit_all(parts, {"condition"})
+            self._visit_all(children, {"condition"})
         # Code behind `while True` is reached by `break` alone; otherwise no name would be certain to be defined there.
         endless = not targets and all(self._text(c).strip("() ") in {"True", "true", "1"} for c in conditions)
         leaving = [] if endless else [flow.current]
@@ -93,27 +93,27 @@ class ControlFlow(ABC):
         self._types = types
         flow.breaks.append(after)
         flow.continues.append(step)
-        self._visit_all(parts, {"body"})
+        self._visit_all(children, {"body"})
         flow.link(flow.current, step)
         flow.current = step
         flow.breaks.pop()
         flow.continues.pop()
-        self._visit_all(parts, {"update", "condition"} if is_post else {"update"})
+        self._visit_all(children, {"update", "condition"} if is_post else {"update"})
         if flow.current != step:
             flow.link(flow.current, head)
         if is_post:
             leaving = [flow.current]
         flow.current = flow.block(*leaving)
-        self._visit_all(parts, {"else"})
+        self._visit_all(children, {"else"})
         flow.link(flow.current, after)
         flow.current = after
 
     def _try(self, node: tree_sitter.Node) -> None:
         flow = self.flow
-        parts = self._parts(node)
-        handlers = [child for part, child in parts if part == "handler"]
-        has_finally = any(part == "finally" for part, _ in parts)
-        self._visit_all(parts, {"init"})
+        children = self._with_roles(node)
+        handlers = [child for role, child in children if role == "handler"]
+        has_finally = any(role == "finally" for role, _ in children)
+        self._visit_all(children, {"init"})
         last = flow.block()
         if has_finally:
             flow.finals.append(last)
@@ -122,11 +122,11 @@ class ControlFlow(ABC):
         if handlers:
             # Any statement of the body may throw, so each definition in it may reach the handler.
             flow.enter_try(caught)
-        self._visit_all(parts, {"body"})
+        self._visit_all(children, {"body"})
         if handlers:
             flow.leave_try()
             flow.current = flow.block(flow.current)
-        self._visit_all(parts, {"else"})
+        self._visit_all(children, {"else"})
         ends = [flow.current]
         for handler in handlers:
             flow.current = flow.block(caught)
@@ -138,19 +138,19 @@ class ControlFlow(ABC):
             flow.finals.pop()
             flow.link(flow.current, last)
             flow.current = last
-            self._visit_all(parts, {"finally"})
+            self._visit_all(children, {"finally"})
 
     def _switch(self, node: tree_sitter.Node) -> None:
         flow = self.flow
-        parts = self._parts(node)
-        self._visit_all(parts, {"subject"})
+        children = self._with_roles(node)
+        self._visit_all(children, {"subject"})
         head = flow.current
         after = flow.block()
         flow.breaks.append(after)
         self._switches.append((head, after, []))
         flow.current = flow.block()
-        for part, child in parts:
-            if part != "subject":
+        for role, child in children:
+            if role != "subject":
                 self._visit(child)
         _, _, defaults = self._switches.pop()
         flow.link(flow.current, after)

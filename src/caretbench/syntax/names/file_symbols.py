@@ -110,10 +110,10 @@ class FileSymbols(ControlFlow):
     def __init__(self, source: SourceFile, root: tree_sitter.Node) -> None:
         self.source = source
         self.rules: ScopingRules = scoping_rules_of(source.language)
-        roles = NodeRoles(root, source.grammar)
-        self.structure = roles.structure
-        self.parts = roles.parts
-        self.marks = roles.marks
+        nodes = NodeRoles(root, source.grammar)
+        self.structure = nodes.structure
+        self.roles = nodes.roles
+        self.marks = nodes.marks
         imports = file_imports(root, source)
         self.imported = imports.bound
         self.package = imports.package
@@ -164,14 +164,14 @@ class FileSymbols(ControlFlow):
     def _visit(self, node: tree_sitter.Node) -> None:
         if node.id in self._outer_done:
             return
-        part = self.parts.get(node.id)
-        if part in _TARGETS:
-            self._target(node, part)
+        role = self.roles.get(node.id)
+        if role in _TARGETS:
+            self._target(node, role)
             return
-        if part in _DECLARED:
-            self._define(node, part, _DECLARED[part])
+        if role in _DECLARED:
+            self._define(node, role, _DECLARED[role])
             return
-        if part == "ignore":
+        if role == "ignore":
             return
         word = self.structure.get(node.id)
         if word is None and not node.child_count:
@@ -195,18 +195,18 @@ class FileSymbols(ControlFlow):
         deferred = []
         types = self._types
         for child in children:
-            part = self.parts.get(child.id)
+            role = self.roles.get(child.id)
             if child.id in self.marks["type"] and (name := type_name(self._text(child))) is not None:
                 self._types = (*types, name)
-            if part is not None and (part in _TARGETS or part in _DECLARED):
+            if role is not None and (role in _TARGETS or role in _DECLARED):
                 targets.append(child)
             elif child.id in self.marks["deferred"]:
                 deferred.append(child)
             else:
-                if part == "value":
+                if role == "value":
                     self._note_constructed(child)
                 kept = self._types
-                if part == "value" or self.structure.get(child.id) == "pattern":
+                if role == "value" or self.structure.get(child.id) == "pattern":
                     self._types = ()
                 self._visit(child)
                 self._types = kept
@@ -225,11 +225,11 @@ class FileSymbols(ControlFlow):
 
     def _flat(self, node: tree_sitter.Node) -> None:
         for current in walk(node):
-            if self.structure.get(current.id) == "identifier" and self.parts.get(current.id) != "ignore":
+            if self.structure.get(current.id) == "identifier" and self.roles.get(current.id) != "ignore":
                 self._identifier(current)
 
-    def _parts(self, node: tree_sitter.Node) -> list[tuple[str, tree_sitter.Node]]:
-        return [(self.parts.get(child.id, ""), child) for child in node.children]
+    def _with_roles(self, node: tree_sitter.Node) -> list[tuple[str, tree_sitter.Node]]:
+        return [(self.roles.get(child.id, ""), child) for child in node.children]
 
     def _text(self, node: tree_sitter.Node) -> str:
         return self.source.data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
@@ -259,10 +259,10 @@ class FileSymbols(ControlFlow):
         ``before`` is the path before a nested member, such as ``b::c`` in ``a::b::c``.
         """
         path: tuple[NameUse | str, ...] = before or ("",)
-        for part, child in self._parts(node):
-            if part == "object":
+        for role, child in self._with_roles(node):
+            if role == "object":
                 path = self._object(child) if before is None else (*before, self._member_name(child, before))
-            elif part != "member":
+            elif role != "member":
                 self._visit(child)
             elif self.structure.get(child.id) == "member" and self._depth < MAX_DEPTH:
                 self._depth += 1
@@ -309,43 +309,43 @@ class FileSymbols(ControlFlow):
         name, row = self._text(node), node.start_point.row
         return DefinitionSite(name, name, node.start_byte, node.end_byte, row, binding, self.flow)
 
-    def _define(self, node: tree_sitter.Node, part: str, binding: Binding, target: ImportTarget | None = None) -> None:
+    def _define(self, node: tree_sitter.Node, role: str, binding: Binding, target: ImportTarget | None = None) -> None:
         site = self._site(node, binding)
         if self.rules.separate_methods and binding in {"function", "method"}:
             site.key = f"{site.name}()"
         target = target or self.imported.get(node.id)
         if target is not None and "/" in site.name:  # an import of Go binds the last part, without the version
             site.name = site.key = _VERSION.sub("", site.name).rpartition("/")[2]
-        self.written.append(WrittenName(site, self.scope, part, self._types, target))
+        self.written.append(WrittenName(site, self.scope, role, self._types, target))
         self.flow.add(site)
 
-    def _target(self, node: tree_sitter.Node, part: str) -> None:
+    def _target(self, node: tree_sitter.Node, role: str) -> None:
         """Record the targets of a write: names, also in patterns. In ``a[i]`` and ``a.b`` the object is read."""
         word = self.structure.get(node.id)
         # `#size` and `size` of a field are no identifiers for the grammar.
         is_name = word is None and node.is_named and not node.child_count
-        if word == "identifier" or (part == "target.field" and is_name):
-            if part in {"target.update", "target.delete"}:
+        if word == "identifier" or (role == "target.field" and is_name):
+            if role in {"target.update", "target.delete"}:
                 self._identifier(node)
-            if part == "target.delete":
+            if role == "target.delete":
                 self.kills.append(kill := VariableDeletion(self.uses[-1]))
                 self.flow.add(kill)
                 return
-            self._define(node, part, _TARGETS[part] or "local")
+            self._define(node, role, _TARGETS[role] or "local")
             if node.id in self.marks["property"]:
                 self.members.append((self._site(node, "field"), self.scope, self._types))
         elif word == "pattern" and self._depth <= MAX_DEPTH:
             self._depth += 1
             types, self._types = self._types, ()
             for child in node.children:
-                if child.id not in self.parts:
-                    self._target(child, part)
+                if child.id not in self.roles:
+                    self._target(child, role)
                 else:
                     self._visit(child)
             self._types = types
             self._depth -= 1
         elif word == "member":
-            self._read_member(node, written=part)
+            self._read_member(node, written=role)
         elif word is not None:
             self._handlers[word](node)
         else:
@@ -406,7 +406,7 @@ class FileSymbols(ControlFlow):
         waiting = list(reversed(node.children))
         while waiting:
             child = waiting.pop()
-            part = self.parts.get(child.id, "")
+            role = self.roles.get(child.id, "")
             named = walk(child) if child.id in self.marks["outer"] else (child,)
             inner.bases += [self._text(base).rpartition(".")[2] for base in named if base.id in self.marks["base"]]
             if child.id in self.marks["owner"]:
@@ -416,10 +416,10 @@ class FileSymbols(ControlFlow):
                 self._visit(child)
                 # Defaults and annotations are evaluated outside; the walk inside must not count them twice.
                 self._outer_done.add(child.id)
-            elif part in _DECLARED and inner.kind != "lambda":
+            elif role in _DECLARED and inner.kind != "lambda":
                 inner.name = inner.name or self._text(child)
                 names.append(child)
                 self._outer_done.add(child.id)
-            elif part != "body" and not self.structure.get(child.id, "").startswith("scope."):
+            elif role != "body" and not self.structure.get(child.id, "").startswith("scope."):
                 waiting.extend(reversed(child.children))
         return names

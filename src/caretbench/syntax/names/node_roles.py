@@ -32,12 +32,12 @@ NODE_MARKS: Final = frozenset(
 class NodeRoles:
     """Roles of the nodes of one tree, by node id."""
 
-    __slots__ = ("marks", "parts", "structure")
+    __slots__ = ("marks", "roles", "structure")
 
     def __init__(self, root: tree_sitter.Node, language: str) -> None:
         captured = captures(root, language, "roles")
         self.structure: dict[int, str] = {}
-        self.parts: dict[int, str] = {}
+        self.roles: dict[int, str] = {}
         self.marks: dict[str, set[int]] = {mark: set() for mark in NODE_MARKS}
         for name in sorted(captured, key=_precedence):
             family, _, word = name.partition(".")
@@ -45,7 +45,7 @@ class NodeRoles:
             if family == "is":
                 self.structure.update((node.id, word) for node in nodes)
             elif family == "as":
-                self.parts.update((node.id, word) for node in nodes)
+                self.roles.update((node.id, word) for node in nodes)
             else:
                 self.marks[word].update(node.id for node in nodes)
 

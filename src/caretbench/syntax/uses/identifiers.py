@@ -24,7 +24,7 @@ from caretbench.languages.node_kinds import node_kinds
 from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.parser import captures, encode, error_count, parse
 
-_PLACES: Final = ("called", "member", "object", "key", "type")
+_POSITIONS: Final = ("called", "member", "object", "key", "type")
 _BEFORE: Final = {".": "member", "::": "member"}
 _AFTER: Final = {".": "object", "::": "object"}
 
@@ -142,23 +142,23 @@ class _Reader:
         # element names come in pairs, and attribute names cannot be exchanged with other names
         if parent is None or parent.type == "ERROR" or parent.type in node_kinds().tags:
             usable = False
-        syntactic_position = f"{node.type} {self._place(node)} {naming_style(name)}" if usable else ""
+        syntactic_position = f"{node.type} {self._position(node)} {naming_style(name)}" if usable else ""
         row = node.start_point.row
         self._names.append(
             Identifier(name, node.start_byte, node.end_byte, row, syntactic_position, function, unordered_groups)
         )
 
-    def _place(self, node: tree_sitter.Node) -> str:
-        places = [place for place in _PLACES if node.id in self._ids[place]]
+    def _position(self, node: tree_sitter.Node) -> str:
+        positions = [position for position in _POSITIONS if node.id in self._ids[position]]
         if node.id in self._ids["loose"]:
             before, after = node.prev_sibling, node.next_sibling
-            places.append("loose")
+            positions.append("loose")
             if before is not None:
-                places.append(_BEFORE.get(before.type, ""))
+                positions.append(_BEFORE.get(before.type, ""))
             if after is not None:
                 is_call = after.type in node_kinds().macro_arguments and (after.text or b"").startswith(b"(")
-                places.append("called" if is_call else _AFTER.get(after.type, ""))
-        return "+".join(place for place in places if place) or "plain"
+                positions.append("called" if is_call else _AFTER.get(after.type, ""))
+        return "+".join(position for position in positions if position) or "plain"
 
 
 def _operator(node: tree_sitter.Node) -> str:

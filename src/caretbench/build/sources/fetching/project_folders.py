@@ -93,17 +93,17 @@ def fetch_commit(address: str, revision: str, folder: Path, usage: SourceUsage) 
         return repository.head
 
 
-def write_commit(folder: Path, place: Path, usage: SourceUsage, inside: str = "") -> Path:
-    """Write the files of the fetched commit as the new folder ``place``; submodules are empty folders.
+def write_commit(folder: Path, root: Path, usage: SourceUsage, inside: str = "") -> Path:
+    """Write the files of the fetched commit as the new folder ``root``; submodules are empty folders.
 
-    Return the project: ``place``, or its folder ``inside``.
+    Return the project: ``root``, or its folder ``inside``.
 
     Raises:
         DataError: a name or a link is refused, there is too much, or there is no such folder.
     """
     # Objects, not a checkout: that would run filters of the user's settings over foreign files.
     with open_repository(folder, "FETCH_HEAD") as repository:
-        writer = MemberWriter(place, usage)
+        writer = MemberWriter(root, usage)
         files: list[tuple[str, int, str]] = []
         # Trees that name one tree many times list 10^7 paths in 188 KB: the listing ends at the limit.
         listing = repository.entries("ls-tree", "-r", "-z", "--long", repository.head, most=usage.limits.files)
@@ -126,7 +126,7 @@ def write_commit(folder: Path, place: Path, usage: SourceUsage, inside: str = ""
         for _, size, path in files:
             writer.add_file(path, size, modes[path], blobs.next(size))
         writer.finish()
-    project = place / inside
+    project = root / inside
     # A link as the project's folder could lead outside of what was checked.
     if not project.is_dir() or project.is_symlink():
         raise DataError(f"no folder {inside} in the repository")
@@ -333,13 +333,13 @@ class ProjectFolders:
         digest = sha256_file(archive)
         if spec.sha256 not in (None, digest):
             raise DataError(f"its SHA-256 is {digest}, not the pinned one")
-        place = self._unpacked(digest, archive.name, lambda: archive)
-        return self._project(spec, place, place.name, origin=archive.name, sha256=digest)
+        project = self._unpacked(digest, archive.name, lambda: archive)
+        return self._project(spec, project, project.name, origin=archive.name, sha256=digest)
 
     def _address(self, spec: SourceSpec) -> ProjectFolder:
         name = unquote(PurePosixPath(urlsplit(spec.location).path).name)
-        place = self._downloaded(PinnedFile(name, 0, spec.sha256 or ""), spec.location)
-        return self._project(spec, place, place.name, origin=without_password(spec.location), sha256=spec.sha256)
+        project = self._downloaded(PinnedFile(name, 0, spec.sha256 or ""), spec.location)
+        return self._project(spec, project, project.name, origin=without_password(spec.location), sha256=spec.sha256)
 
     def _distribution(self, spec: SourceSpec) -> ProjectFolder:
         index = self._index or index_url()
@@ -347,16 +347,16 @@ class ProjectFolders:
         # The hash that the index stated once is kept: a release whose file is replaced later is refused, not silently
         # changed.
         digest = spec.sha256 or (pin.read_text("ascii") if pin.is_file() else "")
-        place = next(self._place("", "archive", digest).glob("*"), None) if digest else None
-        if place is None:
+        project = next(self._target("", "archive", digest).glob("*"), None) if digest else None
+        if project is None:
             file = find_source_distribution(spec.location, spec.revision, index=index)
             if digest not in ("", file.sha256):
                 raise DataError(f"the index has {file.name} with the SHA-256 {file.sha256}, not {digest}")
             digest = file.sha256
-            place = self._downloaded(PinnedFile(file.name, file.size, digest), file.url)
+            project = self._downloaded(PinnedFile(file.name, file.size, digest), file.url)
             write_atomically(pin, digest)
         origin = f"pypi:{spec.location}"
-        return self._project(spec, place, spec.location, origin=origin, revision=spec.revision, sha256=digest)
+        return self._project(spec, project, spec.location, origin=origin, revision=spec.revision, sha256=digest)
 
     def _downloaded(self, pinned: PinnedFile, url: str) -> Path:
         """Return the project of an archive with a known hash; the archive is removed when it is unpacked."""
@@ -374,42 +374,42 @@ class ProjectFolders:
 
     def _unpacked(self, digest: str, file: str, fetch: Callable[[], Path]) -> Path:
         name = member_path(file[: -len(archive_suffix(file))]) or "archive"
-        place = self._place(name, "archive", digest)
-        if not place.is_dir():
+        target = self._target(name, "archive", digest)
+        if not target.is_dir():
             archive = fetch()
             with temporary_folder("source", self._folder) as folder:
                 unpack_archive(archive, folder / name, self._limits)
-                _move(folder / name, place)
-        return place
+                _move(folder / name, target)
+        return target
 
     def _repository(self, spec: SourceSpec, address: str) -> ProjectFolder:
         inside = member_path(spec.folder)
         name = PurePosixPath(inside or address.rpartition(":")[2]).name.removesuffix(".git") or "project"
         origin, usage = without_password(address), SourceUsage(self._limits)
         commit = spec.revision
-        place = self._place(name, "git", commit, inside)
-        if len(commit) < _COMMIT_CHARACTERS or not place.is_dir():
+        project = self._target(name, "git", commit, inside)
+        if len(commit) < _COMMIT_CHARACTERS or not project.is_dir():
             with temporary_folder("source", self._folder) as folder:
                 commit = fetch_commit(address, spec.revision, folder / "git", usage)
-                place = self._place(name, "git", commit, inside)
-                if not place.is_dir():
-                    _move(write_commit(folder / "git", folder / "files", usage, inside), place)
-        return self._project(spec, place, name, origin=origin, revision=commit)
+                project = self._target(name, "git", commit, inside)
+                if not project.is_dir():
+                    _move(write_commit(folder / "git", folder / "files", usage, inside), project)
+        return self._project(spec, project, name, origin=origin, revision=commit)
 
-    def _project(self, spec: SourceSpec, place: Path, name: str, **fields: str | None) -> ProjectFolder:
-        values = {"name": name, "path": str(place), "licence": folder_licence(place), **fields}
+    def _project(self, spec: SourceSpec, project: Path, name: str, **fields: str | None) -> ProjectFolder:
+        values = {"name": name, "path": str(project), "licence": folder_licence(project), **fields}
         return ProjectFolder.model_validate({"source": spec.shown, "kind": spec.kind, **values})
 
-    def _place(self, name: str, *content: str) -> Path:
+    def _target(self, name: str, *content: str) -> Path:
         return self._folder / sha256_text(_RULES, *content)[:32] / name
 
 
-def _move(folder: Path, place: Path) -> None:
-    """Move a complete folder to its place, where another process may have been faster."""
-    place.parent.mkdir(parents=True, exist_ok=True)
+def _move(folder: Path, target: Path) -> None:
+    """Move a complete folder to its target, where another process may have been faster."""
+    target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        folder.rename(place)
+        folder.rename(target)
     # Two builds may fetch the same source at once; a rename onto a filled folder fails.
     except OSError:
-        if not place.is_dir():
+        if not target.is_dir():
             raise

@@ -291,8 +291,8 @@ def archive_suffix(name: str) -> str:
     return next((suffix for suffix in ARCHIVE_SUFFIXES if name.lower().endswith(suffix)), "")
 
 
-def unpack_archive(archive: Path, place: Path, limits: SourceLimits | None = None) -> None:
-    """Unpack an archive as the new folder ``place``; the only folder at the top of the archive becomes it.
+def unpack_archive(archive: Path, project: Path, limits: SourceLimits | None = None) -> None:
+    """Unpack an archive as the new folder ``project``; the only folder at the top of the archive becomes it.
 
     Raises:
         DataError: the archive is refused or damaged; the message has its name, the member and the cause.
@@ -300,8 +300,8 @@ def unpack_archive(archive: Path, place: Path, limits: SourceLimits | None = Non
     suffix = archive_suffix(archive.name)
     if not suffix:
         raise DataError(f"{archive.name}: expected a name that ends with {', '.join(ARCHIVE_SUFFIXES)}")
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with temporary_folder("unpacking", place.parent) as folder:
+    project.parent.mkdir(parents=True, exist_ok=True)
+    with temporary_folder("unpacking", project.parent) as folder:
         try:
             usage = SourceUsage(limits or SourceLimits(), archive.stat().st_size)
             # In a temporary folder first: a refused archive leaves no half project behind.
@@ -311,7 +311,7 @@ def unpack_archive(archive: Path, place: Path, limits: SourceLimits | None = Non
             else:
                 _unpack_tar(_OPENERS[suffix](archive), writer, usage)
             writer.finish()
-            _project_folder(folder / "all").rename(place)
+            _project_folder(folder / "all").rename(project)
         except DataError as error:
             raise DataError(f"{archive.name}: refused: {error}") from None
         except _DAMAGE as error:

@@ -17,7 +17,7 @@ from caretbench.build.build_models import BuildJob
 from caretbench.build.builder import Builder
 from caretbench.build.sources.git.history import parse_period
 from caretbench.build.sources.git_mining import MiningPeriod, MiningProgress, mine_git, newest_changes
-from caretbench.build.sources.github import mine_github
+from caretbench.build.sources.github.github_mining import mine_github
 from caretbench.build.sources.pull_request import PullRequest, read_pull_requests
 from caretbench.build.sources.repository import UNKNOWN_ORGANIZATION, RepositoryFacts, SourceFilesByRepository
 from caretbench.build.validation.resumable_gate import ResumableGate
