@@ -303,7 +303,7 @@ class FileSymbols(ControlFlow):
 
     def _is_self(self, node: tree_sitter.Node) -> bool:
         """Return whether a name is Python's ``self`` or ``cls`` inside a class."""
-        return self._text(node) in self.rules.self_names and self.scope.enclosing_scope(CLASS_SCOPES) is not None
+        return self._text(node) in self.rules.self_names and self.scope.enclosing_class() is not None
 
     def _site(self, node: tree_sitter.Node, binding: Binding) -> DefinitionSite:
         name, row = self._text(node), node.start_point.row

@@ -148,16 +148,14 @@ def find_variable(file: FileSymbols, name: str, scope: NameScope) -> Variable | 
     """Return the variable that a name refers to in a scope, or None."""
     if name in scope.hoisting_scope(through=file.rules.through_on_write).globals:
         return file.file_scope.symbols.get(name)
-    current: NameScope | None = scope
     crossed = False
-    while current is not None:
-        variable = current.symbols.get(name)
-        is_hidden = crossed and current.kind in CLASS_SCOPES and not file.rules.class_scope_visible
+    for around in scope.outwards():
+        variable = around.symbols.get(name)
+        is_hidden = crossed and around.kind in CLASS_SCOPES and not file.rules.class_scope_visible
         if variable is not None and (not is_hidden or (variable.binding == "class" and file.rules.block_scopes)):
             # The parameters of a generic class are visible everywhere in it, also where its fields are not.
             return variable
-        crossed = crossed or current.kind in FUNCTION_SCOPES
-        current = current.parent
+        crossed = crossed or around.kind in FUNCTION_SCOPES
     return None
 
 
@@ -184,7 +182,7 @@ def resolve_names(file: FileSymbols) -> None:
     for written in sorted(file.written, key=lambda name: name.role in plain_writes and name.target is None):
         _declare_site(file, written)
     for site, scope, types in file.members:
-        around = scope.enclosing_scope(CLASS_SCOPES)
+        around = scope.enclosing_class()
         if around is not None:
             # A field may be written by any method at any time: its flow is not computed.
             _declare(around, site, None, types).flow = None

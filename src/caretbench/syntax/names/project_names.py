@@ -292,27 +292,24 @@ class ProjectNames:
         module = file.rules.known_names.get(name)
         return ResolvedName(None, None, name if name == module else f"{module}.{name}") if module else None
 
-    def _class_around(self, file: FileSymbols, scope: NameScope | None) -> ClassMembers | None:
+    def _class_around(self, file: FileSymbols, scope: NameScope) -> ClassMembers | None:
         """Return the class whose members are visible in a scope."""
-        while scope is not None:
-            if scope.kind in CLASS_SCOPES:
-                return ClassMembers(file, scope)
-            if scope.owner is not None:
-                owner = self._find_type(file, scope.parent or scope, scope.owner)
+        for around in scope.outwards():
+            if around.kind in CLASS_SCOPES:
+                return ClassMembers(file, around)
+            if around.owner is not None:
+                owner = self._find_type(file, around.parent or around, around.owner)
                 return owner and owner.members
-            scope = scope.parent
         return None
 
     def _find_inherited(self, file: FileSymbols, use: NameUse) -> ResolvedName | None:
         """Return a member that is used without a dot, of an enclosing class or its bases."""
         if not file.rules.class_scope_visible:
             return None
-        scope: NameScope | None = use.scope
-        while scope is not None:
+        for scope in use.scope.outwards():
             home = self._class_around(file, scope) if scope.kind in CLASS_SCOPES or scope.owner else None
             if home is not None and (member := self._find_in_class(home, use.key)) is not None:
                 return member
-            scope = scope.parent
         return None
 
     def _resolve_member_path(self, file: FileSymbols, use: NameUse) -> ResolvedName | None:
@@ -359,11 +356,9 @@ class ProjectNames:
         return None
 
     def _find_type(self, file: FileSymbols, scope: NameScope, name: str) -> ResolvedName | None:
-        current: NameScope | None = scope
-        while current is not None:
-            if (symbol := current.symbols.get(name)) is not None and (symbol.inner_scope or symbol.target):
+        for around in scope.outwards():
+            if (symbol := around.symbols.get(name)) is not None and (symbol.inner_scope or symbol.target):
                 return self._follow_imports(ResolvedName(file, symbol))
-            current = current.parent
         resolved = self._resolve_unimported(file, name)
         return self._follow_imports(resolved) if resolved else None
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-from caretbench.syntax.analysis_types import CLASS_SCOPES, FUNCTION_SCOPES, Binding, Span, SpanIndex
+from caretbench.syntax.analysis_types import FUNCTION_SCOPES, Binding, Span, SpanIndex
 from caretbench.syntax.blocks import Block
 from caretbench.syntax.names.file_symbols import FileSymbols
 from caretbench.syntax.names.project_names import ProjectNames, ResolvedName
-from caretbench.syntax.names.symbols import DefinitionSite, NameScope, NameUse, Variable
+from caretbench.syntax.names.symbols import DefinitionSite, NameUse, Variable
 
 Origin = Literal[
     "same_block", "same_function", "same_class", "same_file", "same_project", "stdlib", "third_party", "builtin",
@@ -115,24 +115,16 @@ def _library_binding(use: NameUse) -> Binding:
     return ("method" if use.path else "function") if use.is_call else "global"
 
 
-def _outermost_function(scope: NameScope | None) -> NameScope | None:
-    outermost = None
-    while scope is not None:
-        if scope.kind in FUNCTION_SCOPES:
-            outermost = scope
-        scope = scope.parent
-    return outermost
-
-
 def _origin(use: NameUse, site: DefinitionSite, bodies: SpanIndex) -> Origin:
     """Return the origin of a definition in the same file: same block, function, class or file."""
     body = bodies.innermost(use.start, use.end)
-    function = _outermost_function(use.scope)
+    functions = [scope for scope in use.scope.outwards() if scope.kind in FUNCTION_SCOPES]
     if body is not None and Span(*bodies.spans[body]).contains((site.start, site.end)):
         return "same_block"
-    if function is not None and function.start <= site.start and site.end <= function.end:
+    # Nested functions belong to the outermost one.
+    if functions and functions[-1].start <= site.start and site.end <= functions[-1].end:
         return "same_function"
-    around = use.scope.enclosing_scope(CLASS_SCOPES)
+    around = use.scope.enclosing_class()
     if around is not None and around.start <= site.start and site.end <= around.end:
         return "same_class"
     return "same_file"
@@ -145,7 +137,7 @@ def find_references(
     bodies = SpanIndex([block.span for block in blocks if block.kind in _BODIES])
     references = []
     for use in sorted(file.uses, key=lambda use: (use.start, use.end)):
-        if not use.path and use.name in file.rules.self_names and use.scope.enclosing_scope(CLASS_SCOPES):
+        if not use.path and use.name in file.rules.self_names and use.scope.enclosing_class():
             # The object itself is no reference, as `this` is none.
             continue
         references.append(_reference(file, project, definitions, use, bodies))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from caretbench.syntax.analysis_types import Binding, ScopeKind
+from caretbench.syntax.analysis_types import CLASS_SCOPES, Binding, ScopeKind
 
 
 class ImportTarget(NamedTuple):
@@ -96,16 +97,20 @@ class NameScope:
             scope = scope.parent
         return scope
 
-    def enclosing_scope(self, kinds: frozenset[str]) -> NameScope | None:
-        """Return the nearest enclosing scope of one of these kinds, this one included, or None."""
+    def outwards(self) -> Iterator[NameScope]:
+        """Yield this scope and those around it, innermost first."""
         scope: NameScope | None = self
-        while scope is not None and scope.kind not in kinds:
+        while scope is not None:
+            yield scope
             scope = scope.parent
-        return scope
+
+    def enclosing_class(self) -> NameScope | None:
+        """Return the nearest class around, this scope included, or None."""
+        return next((scope for scope in self.outwards() if scope.kind in CLASS_SCOPES), None)
 
     def in_separate_method(self) -> bool:
         """Return whether this scope is in a method that is defined outside of its class."""
-        return self.owner is not None or (self.parent is not None and self.parent.in_separate_method())
+        return any(scope.owner is not None for scope in self.outwards())
 
 
 class WrittenName(NamedTuple):
