@@ -262,10 +262,10 @@ def _strings(target: MutationTarget) -> Iterator[MutationEdit]:
     for node in sorted(target.captured_nodes("string"), key=lambda node: _is_message(target, node)):
         parent = node.parent
         is_bare = parent is not None and parent.type in kinds.expression_statements  # docstrings, directives
-        is_named = any(around.type in kinds.imports | kinds.literal_types for around in upwards(parent))
+        is_type_or_module = any(around.type in kinds.imports | kinds.literal_types for around in upwards(parent))
         # A changed module name fails at import, whatever the checks are.
         is_required = target.program[: node.start_byte].endswith((b"require(", b"import("))
-        if node.children and not is_bare and not is_required and not is_named:
+        if node.children and not is_bare and not is_required and not is_type_or_module:
             closing = node.children[-1].start_byte
             yield MutationEdit("string", closing, closing, "x")
 
