@@ -50,7 +50,7 @@ def test_large_files_are_not_read_and_few_are_kept(history: History, monkeypatch
         tree = SourceFiles(repository)
         for commit in (first, second, first):
             assert tree.read_text(commit, "a.py") is not None
-        assert len(tree._known) == 1
+        assert len(tree._texts) == 1
 
 
 def test_trees_are_found_by_the_name_of_the_repository(history: History) -> None:

@@ -151,10 +151,11 @@ class ProgramGate(ResumableGate):
     def _decide(self, problems: Sequence[Problem], repeated: Mapping[str, str]) -> Iterator[Validity]:
         outcomes: _Tried = defaultdict(dict)
         # References first: their CPU time bounds the answers after them.
-        runs = ((problem, run) for problem in problems for run in range(REFERENCE_RUNS))
-        self._try([(problem, GateAnswer("reference", problem.reference, run)) for problem, run in runs], outcomes)
-        others = ((problem, [*self.trivial_answers(problem), *self._otherwise(problem)]) for problem in problems)
-        self._try([(problem, answer) for problem, answers in others for answer in answers], outcomes)
+        for answers_of in (
+            _repeated_reference,
+            lambda problem: [*self.trivial_answers(problem), *self._otherwise(problem)],
+        ):
+            self._try([(problem, answer) for problem in problems for answer in answers_of(problem)], outcomes)
         # A reference that failed under load would be called flaky; alone, nothing else can be the cause.
         self._repeat_alone([problem for problem in problems if _may_be_unlucky(outcomes[problem.id])], outcomes)
         queues = {
@@ -296,6 +297,10 @@ def _mutant_limit_s(outcomes: GateOutcomes, most_s: float) -> float:
     """Return the wall time limit of mutants in seconds, rounded up so that it rarely differs between runs."""
     reference_s = max((outcome.wall_s for outcome in _references(outcomes)), default=0.0)
     return min(most_s, max(_MIN_WALL_S, 10.0 * math.ceil(_PATIENCE * reference_s / 10.0)))
+
+
+def _repeated_reference(problem: Problem) -> list[GateAnswer]:
+    return [GateAnswer("reference", problem.reference, run) for run in range(REFERENCE_RUNS)]
 
 
 def trivial_answers(problem: Problem) -> list[GateAnswer]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from caretbench.syntax.analysis_types import CLASS_SCOPES
 from caretbench.syntax.names.file_symbols import FileSymbols
-from caretbench.syntax.names.symbols import NameScope, NameUse, Variable
+from caretbench.syntax.names.symbols import ImportTarget, NameScope, NameUse, Variable
 
 _SCRIPTS = (
     "", ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs",
@@ -233,18 +234,18 @@ class ProjectNames:
     def _follow_imports(self, resolved: ResolvedName) -> ResolvedName:
         """Return the target after following imports."""
         for _ in range(_MAX_HOPS):
-            following = self._resolve_import(resolved)
+            file, variable, _, files_crossed = resolved
+            if variable is None or variable.target is None or file is None:
+                return resolved
+            following = self._resolve_import(file, variable, variable.target, files_crossed)
             if following is None:
                 return resolved
             resolved = following
         return resolved
 
-    def _resolve_import(self, resolved: ResolvedName) -> ResolvedName | None:
-        """Return the target of an import; None if the name is no import, or imports itself."""
-        file, variable, _, files_crossed = resolved
-        target = variable.target if variable is not None else None
-        if file is None or variable is None or target is None:
-            return None
+    def _resolve_import(
+        self, file: FileSymbols, variable: Variable, target: ImportTarget, files_crossed: int
+    ) -> ResolvedName | None:
         name = target.module if target.symbol is None else f"{target.module}.{target.symbol}"
         if file.rules.modules in {"package", "namespace"}:
             qualified = self.modules.qualified_type(file, name)
@@ -376,7 +377,12 @@ class ProjectNames:
         for other, piece in pieces:
             if (member := piece.symbols.get(name)) is not None:
                 return ResolvedName(other, member, None, files_crossed + int(other is not file))
-        for base in [base for _, piece in pieces for base in piece.bases] or scope.bases:
+        bases = [base for _, piece in pieces for base in piece.bases]
+        return self._find_in_bases(members, bases or scope.bases, name, hops)
+
+    def _find_in_bases(self, members: ClassMembers, bases: Iterable[str], name: str, hops: int) -> ResolvedName | None:
+        file, scope, files_crossed = members
+        for base in bases:
             home = self._find_type(file, scope.parent or scope, base)
             if home is None or home.members is None:
                 continue
