@@ -11,7 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from caretbench.problem import ContextFile, Latency, Row, Usage
 
@@ -185,7 +185,7 @@ Mode = Literal["reproducible", "fast"]
 """Mode of a local server: one slot and no prompt cache, or several with one."""
 
 
-class ClientOptions(BaseModel):
+class ClientOptions(Row):
     """Connection settings of one model, independent of its requests.
 
     ``connections`` requests are under way at once. A try ends after ``timeout_s`` seconds; a request after
@@ -197,8 +197,6 @@ class ClientOptions(BaseModel):
     gives more room by default. ``headers`` go with every request and are stored nowhere. ``tokenizer`` is the model's
     own ``tokenizer.json``. ``model_args`` go to the provider as they are.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     connections: int = Field(default=8, ge=1, le=1000)
     timeout_s: float = Field(default=120, gt=0)

@@ -71,6 +71,21 @@ class Plugin(NamedTuple):
         """Return an error about this plug-in; ``what`` is the fault."""
         return PluginError(f"plug-in {self.name} ({self.origin}): {what}")
 
+    def call(
+        self, fault: str, function: Callable[..., Any], *arguments: Any, passed: tuple[type[Exception], ...] = ()
+    ) -> Any:
+        """Return the result of a function of this plug-in.
+
+        Raises:
+            PluginError: It raises another exception than those ``passed``; the message begins with ``fault``.
+        """
+        try:
+            return function(*arguments)
+        except passed:
+            raise
+        except Exception as error:
+            raise self.error(f"{fault}: {one_line(error)}") from error
+
     def version_of(self, value: object) -> Version:
         """Return the version for the key (after @): ``value.version``, else a hash of the plug-in's source files.
 

@@ -14,7 +14,7 @@ from caretbench.cli.common import (
     open_client,
     print_json,
     print_line,
-    print_note,
+    print_notes,
     print_table,
 )
 from caretbench.cli.options import group_by_role, panel_option, with_options
@@ -72,8 +72,7 @@ def bench(
         own = Bench(root, settings, models, options, than, None, steps)
         built, faults = own.build() if dry_run else ({}, [])
         result = None if dry_run else own.carry_out(new_only=new)
-    for line in result.notes if result else faults:
-        print_note(line)
+    print_notes(result.notes if result else faults)
     if result is None:
         _print_prompts(own.config(built), as_json=as_json)
         return

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
-from caretbench.cli.common import exit_on_complaints, print_line
+from caretbench.cli.common import exit_on_complaints, print_line, print_lines
 from caretbench.errors import UsageError
 
 
@@ -103,8 +103,7 @@ def check(
     from caretbench.reports.board.submission import check_submission
 
     report = check_submission(submission, data, sample, seed)
-    for line in report.checked:
-        print_line(line)
+    print_lines(report.checked)
     # Data that are not here make everything differ: the cause first.
     exit_on_complaints([*report.unconfirmed, *report.differences])
     print_line("confirmed: nothing differs")

@@ -19,7 +19,8 @@ from caretbench.cli.common import (
     open_client,
     print_json,
     print_line,
-    print_note,
+    print_lines,
+    print_notes,
     print_table,
 )
 from caretbench.cli.options import cost_option, option_parameter, output_option, sampling_option
@@ -179,13 +180,11 @@ def _build(builder: Builder, sources: Sequence[str], output: Path, options: dict
     except AnswersMissingError as error:
         exit_on_complaints([str(error)])
         return
-    for line in result.notes:
-        print_note(line)
+    print_notes(result.notes)
     if as_json:
         print_json(result.numbers)
     else:
-        for line in result.lines:
-            print_line(line)
+        print_lines(result.lines)
     if not result.usable:
         raise typer.Exit(1)
 
@@ -223,7 +222,7 @@ def models_config(models: Mapping[str, tuple[NamedModel, ...]], options: Mapping
         client = ClientOptions.model_validate(tables["client"])
     except ValidationError as error:
         raise UsageError(validation_message(error)) from None
-    prices = Prices.load(options["prices"]) if options["prices"] else Prices()
+    prices = Prices.load(options["prices"])
     return BuildModelsConfig(models, sampling, client, prices, options["max_cost"], options["local_only"])
 
 
@@ -262,8 +261,7 @@ def print_dry_run(forecast: BuildForecast, *, as_json: bool) -> None:
         print_line("all answers are stored: the build sends no request")
         return
     if forecast.whole is not None:
-        for line in _whole_lines(forecast.whole):
-            print_line(line)
+        print_lines(_whole_lines(forecast.whole))
     print_line("Requests that depend on these answers are not known yet. Nothing was sent.")
 
 

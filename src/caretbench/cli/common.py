@@ -9,7 +9,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any, Self, TextIO
@@ -69,14 +69,25 @@ def print_note(line: str) -> None:
     _print(line, sys.stderr)
 
 
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines to standard output."""
+    for line in lines:
+        print_line(line)
+
+
+def print_notes(lines: Iterable[str]) -> None:
+    """Print lines to standard error."""
+    for line in lines:
+        print_note(line)
+
+
 def print_table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> None:
     """Print aligned columns with their heads to standard output; on a terminal that is too narrow, stacked rows."""
     lines = align_columns(rows, head)
     width = shutil.get_terminal_size().columns
     if sys.stdout.isatty() and max(map(len, lines)) > width:
         lines = [line for text in stacked_rows(rows, head, width) for line in text.split("\n")]
-    for line in lines:
-        print_line(line)
+    print_lines(lines)
 
 
 def print_json(value: Any) -> None:
@@ -142,22 +153,15 @@ class StepProgress(Progress):
 
     def __enter__(self) -> Self:
         if not self._quiet and sys.stderr.isatty():
+            from rich import progress
             from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeElapsedColumn,
-                TimeRemainingColumn,
-            )
 
-            self._progress = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                TimeRemainingColumn(),
+            self._progress = progress.Progress(
+                progress.TextColumn("{task.description}"),
+                progress.BarColumn(),
+                progress.MofNCompleteColumn(),
+                progress.TimeElapsedColumn(),
+                progress.TimeRemainingColumn(),
                 console=Console(stderr=True),
             )
             self._progress.start()
@@ -231,8 +235,7 @@ def exit_on_complaints(complaints: Sequence[str]) -> None:
     Raises:
         Exit: there are complaints.
     """
-    for line in complaints:
-        print_note(line)
+    print_notes(complaints)
     if complaints:
         raise typer.Exit(1)
 

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
-from caretbench.cli.common import AsJson, check_file_is_writable, print_line
+from caretbench.cli.common import AsJson, check_file_is_writable, print_line, print_lines
 from caretbench.errors import UsageError
 
 
@@ -80,8 +80,7 @@ def compare(
     if as_json:
         print_line(compared.model_dump_json(indent=2))
     else:
-        for text in comparison_sentences(compared):
-            print_line(text)
+        print_lines(comparison_sentences(compared))
         print_tables(comparison_tables(compared), compared.notes)
     if html is not None:
         from caretbench.files import write_atomically

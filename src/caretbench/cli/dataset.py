@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
-from caretbench.cli.common import AsJson, StepProgress, print_json, print_line, print_note, print_table
+from caretbench.cli.common import AsJson, StepProgress, print_json, print_line, print_lines, print_notes, print_table
 from caretbench.cli.options import panel_option
 
 app = typer.Typer(
@@ -64,13 +64,11 @@ def release(
 
     options = ReleaseOptions(set_version, holdout, seed, licence, url, review, previous, publish_holdout)
     released = release_set(folder, output, options)
-    for line in released.notes:
-        print_note(line)
+    print_notes(released.notes)
     if as_json:
         print_json(released.public.model_dump(mode="json"))
         return
-    for line in released.lines:
-        print_line(line)
+    print_lines(released.lines)
 
 
 @app.command("diff", cls=HelpCommand)
@@ -155,8 +153,7 @@ def holdout(
         for row in report.rows
     ]
     print_table(rows, head)
-    for note in report.notes:
-        print_line(note)
+    print_lines(report.notes)
 
 
 @app.command("verify", cls=HelpCommand)
@@ -186,12 +183,11 @@ def verify(
     opened = partial(open_executor, workers, use_cache=cached, engine="local")
     with StepProgress(quiet=as_json) as steps:
         result = load_builder(suite_name).verify(data, sample, seed, opened, steps)
-    for line in result.notes:
-        print_note(line)
+    print_notes(result.notes)
     if as_json:
         print_json(result.numbers)
-    for line in () if as_json else result.lines:
-        print_line(line)
+    else:
+        print_lines(result.lines)
     if not result.usable:
         raise typer.Exit(1)
 
@@ -210,5 +206,4 @@ def export(
     """
     from caretbench.people.releases.record_editions import export_edition
 
-    for line in export_edition(data, output):
-        print_line(line)
+    print_lines(export_edition(data, output))

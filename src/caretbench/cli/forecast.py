@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from caretbench.cli.common import print_json, print_line, print_note, print_table
+from caretbench.cli.common import print_json, print_line, print_note, print_notes, print_table
 
 if TYPE_CHECKING:
     from caretbench.runs.forecast import JudgeForecast, ModelForecast, RunForecast, TypingForecast
@@ -48,11 +48,9 @@ def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -
     _print_limit(plan.config.max_cost, forecast)
     if undivided(plan):
         print_line("time and money are divided over the suites by the rate of their first problems: this is the most")
-    for line in forecast.absent:
-        print_note(one_line(line))
+    print_notes(map(one_line, forecast.absent))
     # A model has a row for each suite, and is the same in all.
-    for line in dict.fromkeys(f"{row.model}: {one_line(row.findings)}" for row in forecast.models if row.findings):
-        print_note(line)
+    print_notes(dict.fromkeys(f"{row.model}: {one_line(row.findings)}" for row in forecast.models if row.findings))
     for row in forecast.models:
         if row.unpromptable:
             print_note(f"{row.model}: {row.unpromptable} samples have no valid prompt: {one_line(row.first_fault)}")

@@ -16,7 +16,9 @@ from caretbench.cli.common import (
     open_client,
     print_json,
     print_line,
+    print_lines,
     print_note,
+    print_notes,
     selection,
 )
 from caretbench.cli.forecast import print_judging_forecast
@@ -111,7 +113,7 @@ def judge(
         sampling={name: value for name, value in sampling.items() if value is not None},
         selection=selection(options),
         options=ClientOptions.model_validate(options_to_tables(options)["client"]),
-        prices=Prices.load(options["prices"]) if options["prices"] else Prices(),
+        prices=Prices.load(options["prices"]),
         max_cost=options["max_cost"],
         local_only=options["local_only"],
     )
@@ -177,8 +179,7 @@ def _finish(
         if not as_json:
             print_line(f"\nreport: {path}")
     sufficient = _print_results(plan, results)
-    for line in control_warnings(scores):
-        print_note(line)
+    print_notes(control_warnings(scores))
     if [*control_failures(scores)] or not sufficient:
         raise typer.Exit(1)
 
@@ -206,12 +207,12 @@ def run_study(
     review: Path, folder: RunFolder, config: JudgingConfig, check: AccessCheck, *, dry_run: bool, as_json: bool
 ) -> None:
     """Judge what people rated, and print how near the judges are to them. Several criteria are separated by commas."""
+    from caretbench.cli.review.group import open_review
     from caretbench.models import without_sending
-    from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
     from caretbench.people.review.study.judge_study import JudgeStudy, study_lines, write_study
 
     criteria = [name for name in (config.criterion or "").split(",") if name]
-    with ReviewDatabase(review / DATABASE_NAME) as database:
+    with open_review(review) as database:
         study = JudgeStudy(database, folder, config, criteria, check)
     if dry_run:
         print_judging_forecast(
@@ -229,6 +230,5 @@ def run_study(
     if as_json:
         print_json(result.model_dump(mode="json"))
         return
-    for line in study_lines(result):
-        print_line(line)
+    print_lines(study_lines(result))
     print_note(f"all numbers, by part, score, style and person: {path}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import SELECTION, AsJson, Data, print_json, print_line, print_note, print_table, selection
+from caretbench.cli.common import SELECTION, AsJson, Data, print_json, print_line, print_notes, print_table, selection
 from caretbench.cli.options import with_options
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ def listing(
     if suite_name is None:
         suites, errors = usable_suites()
         _print_suites(suites, as_json=as_json)
-        for error in errors:
-            print_note(str(error))
+        print_notes(map(str, errors))
         return
     suite, rules = find_suite(suite_name), profile_named(profile)
     if profiles or tables:
@@ -86,8 +85,7 @@ def _load(suite: Suite, data: str) -> ProblemSet:
     from caretbench.suites import load_problems
 
     loaded = load_problems(suite, data)
-    for line in loaded.passed_over:
-        print_note(line)
+    print_notes(loaded.passed_over)
     return loaded
 
 

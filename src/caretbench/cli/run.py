@@ -17,6 +17,7 @@ from caretbench.cli.common import (
     print_json,
     print_line,
     print_note,
+    print_notes,
 )
 from caretbench.cli.options import (
     cost_option,
@@ -221,8 +222,7 @@ def _build_project(suite: str, project: str, limit: int | None, *, quiet: bool) 
                 f"--project {project}: it changed since its problems were made in {folder}; remove that folder, or "
                 f"make others: caretbench build {suite} {project} --setup auto -o NEW, then run with --data NEW"
             ) from None
-    for line in (*result.notes, *(() if quiet else result.lines)):
-        print_note(line)
+    print_notes((*result.notes, *(() if quiet else result.lines)))
     if not result.usable:
         raise DataError(f"{project}: no problem passed the gate; nothing to run")
     return folder

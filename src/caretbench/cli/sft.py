@@ -20,6 +20,7 @@ from caretbench.cli.common import (
     print_json,
     print_line,
     print_note,
+    print_notes,
     print_table,
 )
 from caretbench.cli.options import group_by_role, panel_option, with_options
@@ -110,8 +111,7 @@ def make(
     roles = models_by_role("pairs", PAIR_ROLES, [one for one in model or () if one not in counting])
     config = models_config(roles, options)
     chosen = PairOptions(per_file, parse_shares(share or ()), context, language or (), seed)
-    for note in terms_notes({role: named[0].spec for role, named in roles.items()}):
-        print_note(note)
+    print_notes(terms_notes({role: named[0].spec for role, named in roles.items()}))
     with StepProgress(quiet=as_json) as steps:
 
         def made(folder: Path, models: BuildModels) -> PairSet:

@@ -104,7 +104,7 @@ def _write_prompts(suite_name: str, problems: Sequence[Problem], path: Path, pro
 
 
 def _print_problem(problem: Problem) -> None:
-    from caretbench.problem import Caret, FileSplice, InlineSplice, Question
+    from caretbench.problem import Caret, FileSplice, Question
     from caretbench.prompts.question import LETTERS
 
     print_line(f"{problem.id}    {', '.join(f'{name}={problem.label(name)}' for name in problem.labels)}")
@@ -125,11 +125,9 @@ def _print_problem(problem: Problem) -> None:
             print_line(choice)
         print_line("--- reference ---")
         print_line(problem.reference)
-    if isinstance(problem.splice, InlineSplice):
-        hidden = problem.splice.after.removeprefix(problem.caret.suffix)
-        if hidden.strip():
-            print_line("--- hidden tests ---")
-            print_line(hidden)
+    if problem.hidden_tests.strip():
+        print_line("--- hidden tests ---")
+        print_line(problem.hidden_tests)
     if isinstance(problem.splice, FileSplice):
         splice = problem.splice
         print_line(f"--- place ---\n{splice.path}, bytes {splice.start} to {splice.end}, of project {splice.snapshot}")

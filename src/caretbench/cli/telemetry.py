@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
-from caretbench.cli.common import AsJson, StepProgress, join_counts, print_json, print_line, print_note, print_table
+from caretbench.cli.common import (
+    AsJson,
+    StepProgress,
+    join_counts,
+    print_json,
+    print_line,
+    print_note,
+    print_notes,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from caretbench.people.telemetry.events import EventReader
@@ -123,17 +132,16 @@ def analyze(
     people = code_tables(analysis.codes) if analysis.codes is not None else ()
     for table in (scenario_table(usage.scenarios), failure_table(usage.failures), *people):
         _print(table)
-    for note in filter(None, (few_users_note(usage.scenarios), summary.simulated.note)):
-        print_note(note)
+    print_notes(filter(None, (few_users_note(usage.scenarios), summary.simulated.note)))
     for path in analysis.written:
         print_line(f"{path}")
 
 
 def _codes(folder: Path) -> list[EventCodes]:
-    from caretbench.people.review.database import DATABASE_NAME, ReviewDatabase
+    from caretbench.cli.review.group import open_review
     from caretbench.people.review.event_items import event_codes
 
-    with ReviewDatabase(folder / DATABASE_NAME) as database:
+    with open_review(folder) as database:
         return event_codes(database)
 
 

@@ -225,7 +225,7 @@ def probe(client: ModelClient, strategy: PromptStrategy) -> ProbeReport:
     remaining = requests[1:] if failure is None else [one for one in requests if one.id.endswith("/none")]
     outcomes += client.submit(remaining)
     if failure is None:
-        outcomes += client.submit([_again(first), _twice(first)])
+        outcomes += client.submit([first.model_copy(update={"id": "again"}), _twice(first)])
     judged = _judge(report, requests, outcomes)
     return judged.model_copy(update={"failure": failure.message}) if failure is not None else judged
 
@@ -253,10 +253,6 @@ def _requests(client: ModelClient, strategy: PromptStrategy) -> list[ModelReques
         for case, suffix in zip(("first", "second", "none"), (*item.suffixes, ""), strict=True)
         if case != "none" or number < _WITHOUT
     ]
-
-
-def _again(request: ModelRequest) -> ModelRequest:
-    return request.model_copy(update={"id": "again"})
 
 
 def _twice(request: ModelRequest) -> ModelRequest:

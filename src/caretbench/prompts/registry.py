@@ -12,7 +12,7 @@ from typing import Final, get_args
 from caretbench.errors import UsageError, did_you_mean
 from caretbench.languages import Language
 from caretbench.models import ChatPrompt, FillPrompt, ModelClient, Prompt, PromptKind, TextPrompt
-from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, one_line
+from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin
 from caretbench.problem import Caret
 from caretbench.prompts.fim.families import FimStrategy, detect_format, fim_formats, fim_strategies, format_for_model
 from caretbench.prompts.question import (
@@ -234,12 +234,8 @@ class PluginStrategy(PromptStrategy):
         Raises:
             PluginError: The plug-in failed, or gave no prompt of its kind.
         """
-        try:
-            prompt = self._strategy.render(caret, budget)
-        except UnpromptableError:
-            raise
-        except Exception as error:
-            raise self._plugin.error(f"failed to render a prompt: {one_line(error)}") from error
+        fault, render = "failed to render a prompt", self._strategy.render
+        prompt = self._plugin.call(fault, render, caret, budget, passed=(UnpromptableError,))
         # The client was chosen by the kind that the plug-in stated; another one would fail there for every sample,
         # without a word of the plug-in.
         if not isinstance(prompt, ChatPrompt | TextPrompt | FillPrompt) or prompt.kind != self.kind:
@@ -256,10 +252,7 @@ def plugin_strategy(plugin: Plugin) -> PluginStrategy:
     value = plugin.value
     # An entry point may name the class, a function that makes the strategy, or the strategy itself.
     if isinstance(value, type) or (callable(value) and not hasattr(value, "render")):
-        try:
-            value = value()
-        except Exception as error:
-            raise plugin.error(f"cannot be made: {one_line(error)}") from error
+        value = plugin.call("cannot be made", value)
     kind = getattr(value, "kind", None)
     if not callable(getattr(value, "render", None)):
         raise plugin.error(f"expected a prompt strategy, with `kind` and `render`, got {value!r:.80}")
@@ -285,12 +278,7 @@ class Preprocessor:
             UnpromptableError: The caret cannot be asked about so.
             PluginError: The plug-in failed, or gave no caret.
         """
-        try:
-            changed = self._change(caret)
-        except UnpromptableError:
-            raise
-        except Exception as error:
-            raise self._plugin.error(f"failed on a caret: {one_line(error)}") from error
+        changed = self._plugin.call("failed on a caret", self._change, caret, passed=(UnpromptableError,))
         if not isinstance(changed, Caret):
             raise self._plugin.error(f"gave {changed!r:.80} where a Caret is expected")
         return changed
@@ -411,8 +399,9 @@ def choose(client: ModelClient, requested: str | None, *, questions: bool = Fals
         asked = "questions" if questions else "places in programs"
         raise UsageError(f"--prompt {chosen.name} cannot be used here: the problems are {asked}")
     if chosen.kind not in client.accepts:
+        kinds = " and ".join(sorted(client.accepts))
         raise UsageError(
-            f"{client.name} takes {_kinds(client)} prompts, and {chosen.name} makes {chosen.kind} prompts; "
+            f"{client.name} takes {kinds} prompts, and {chosen.name} makes {chosen.kind} prompts; "
             f"give --prompt {_offers(client, questions=questions)}"
         )
     if reason := unreadable_reason(chosen, client):
@@ -460,10 +449,6 @@ def _choose_for_questions(client: ModelClient) -> PromptStrategy:
         return get_strategy("question-fill")
     kinds = {"chat": "question", "text": "question-text", "fill": "question-fill"}
     return get_strategy(next((name for kind, name in kinds.items() if kind in client.accepts), "question"))
-
-
-def _kinds(client: ModelClient) -> str:
-    return " and ".join(sorted(client.accepts))
 
 
 def _offers(client: ModelClient, *, questions: bool = False) -> str:

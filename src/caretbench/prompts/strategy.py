@@ -190,12 +190,11 @@ def render_within_budget(parts: PromptParts, budget: PromptBudget, render: Calla
 
 def _nearest_files(files: tuple[ContextFile, ...], size: Callable[[str], int], room: int) -> tuple[ContextFile, ...]:
     """Return the longest end of ``files`` that fits."""
-    starts = range(len(files) + 1)
-    return files[_first_that_fits(starts, lambda start: _size_of_files(files[start:], size), room) :]
 
+    def size_from(start: int) -> int:
+        return size("\n".join(f"{file.path}\n{file.text}" for file in files[start:]))
 
-def _size_of_files(files: Sequence[ContextFile], size: Callable[[str], int]) -> int:
-    return size("\n".join(f"{file.path}\n{file.text}" for file in files))
+    return files[_first_that_fits(range(len(files) + 1), size_from, room) :]
 
 
 def _end_of(text: str, whole: int, size: Callable[[str], int], room: int) -> str:

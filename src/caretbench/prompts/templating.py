@@ -33,10 +33,6 @@ class WorkedExample(LanguageTable):
     suffix: str
 
 
-def _read(name: str) -> str:
-    return resources.files("caretbench.prompts").joinpath("templates", name).read_text("utf-8")
-
-
 @cache
 def worked_examples() -> Mapping[str, WorkedExample]:
     """Return the worked examples by language."""
@@ -55,7 +51,8 @@ def _environment() -> Environment:
 
 @cache
 def _template(name: str) -> Template:
-    return _environment().from_string(_read(name))
+    text = resources.files("caretbench.prompts").joinpath("templates", name).read_text("utf-8")
+    return _environment().from_string(text)
 
 
 def fill_templates(name: str, values: Mapping[str, object]) -> tuple[Message, ...]:

@@ -211,9 +211,9 @@ def _model_forecast(tested_model: ModelUnderTest, resolved: ResolvedSuite, comin
             continue
         tokens = tested_model.count_tokens(prompt_text(entry.prompt))
         most = tested_model.answer_tokens(entry.prompt)
-        answer = min(most, tested_model.count_tokens(entry.problem.reference))
+        answer = min(most, tested_model.count_tokens(entry.item.reference))
         row.samples_to_ask += count
-        coming += [entry.problem] * count
+        coming += [entry.item] * count
         row.prompts += 1
         row.input_tokens += tokens * count
         row.expected_output_tokens += answer * count

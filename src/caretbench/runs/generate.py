@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -89,15 +89,6 @@ class Context(Protocol):
     def __call__(self, problem: Problem) -> Caret:
         """Return the problem's caret with this context."""
         ...
-
-
-class PendingSamples(NamedTuple):
-    """Missing samples of one problem. ``prompt`` is None if there is no valid prompt; ``fault`` is the reason."""
-
-    problem: Problem
-    samples: tuple[int, ...]
-    prompt: Prompt | None
-    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -216,7 +207,9 @@ class ModelUnderTest:
         """Return the problems that the model is asked: without their text only those that can be shown so."""
         return problems if self.blind is None else [one for one in problems if self.blind(one) is not None]
 
-    def pending_samples(self, problems: Sequence[Problem], stored: Mapping[str, set[int]]) -> Iterator[PendingSamples]:
+    def pending_samples(
+        self, problems: Sequence[Problem], stored: Mapping[str, set[int]]
+    ) -> Iterator[PendingRequest[Problem]]:
         """Yield the missing samples of each problem with its prompt, one problem at a time."""
         for problem in self.asked(problems):
             there = stored.get(problem.id, ())
@@ -224,9 +217,9 @@ class ModelUnderTest:
             if not samples:
                 continue
             try:
-                yield PendingSamples(problem, samples, self._prompt(problem))
+                yield PendingRequest(problem.id, problem, samples, self._prompt(problem))
             except UnpromptableError as error:
-                yield PendingSamples(problem, samples, None, str(error))
+                yield PendingRequest(problem.id, problem, samples, None, str(error))
 
     def _prompt(self, problem: Problem) -> Prompt:
         if isinstance(problem.shown, Question):
@@ -340,15 +333,13 @@ def prompt_text(prompt: Prompt) -> str:
     return prompt.text
 
 
+@dataclass
 class GenerationStage:
     """Generation stage of one run."""
 
-    def __init__(
-        self, problems: Sequence[Problem], folder: RunFolder, report: ReportProgress = lambda _added, _tally: None
-    ) -> None:
-        self.problems = problems
-        self.folder = folder
-        self.report = report
+    problems: Sequence[Problem]
+    folder: RunFolder
+    report: ReportProgress = lambda _added, _tally: None
 
     def stored(self, tested_model: ModelUnderTest) -> dict[str, set[int]]:
         """Return the stored samples by problem."""
@@ -392,7 +383,7 @@ class GenerationStage:
             sample < tested_model.samples for problem in asked for sample in stored.get(problem.id, ())
         )
         self.report(stage.counts.stored, stage.counts)
-        stage.ask(_pending(tested_model, asked, stored))
+        stage.ask(tested_model.pending_samples(self.problems, stored))
 
 
 def stored_cost(folder: RunFolder) -> float:
@@ -402,13 +393,6 @@ def stored_cost(folder: RunFolder) -> float:
     """
     answers = sum(row.cost or 0.0 for row in folder.all_completions()) + reserved_cost(folder.completions_path)
     return answers + sum(row.cost or 0.0 for row in folder.judgements()) + reserved_cost(folder.judgements_path)
-
-
-def _pending(
-    tested_model: ModelUnderTest, problems: Sequence[Problem], stored: Mapping[str, set[int]]
-) -> Iterator[PendingRequest[Problem]]:
-    for entry in tested_model.pending_samples(problems, stored):
-        yield PendingRequest(entry.problem.id, entry.problem, entry.samples, entry.prompt, entry.fault)
 
 
 class CompletionRequests(StageRequests[Problem]):

@@ -208,27 +208,23 @@ def reserved_cost(rows_path: Path) -> float:
     return sum(_Reservations(rows_path).open_amounts().values())
 
 
+@dataclass
 class RequestStage(Generic[Item]):
     """Stage for one model and one kind of request: sends requests and stores rows.
 
     Requests and answers may be handled in different threads.
     """
 
-    def __init__(
-        self,
-        work: StageRequests[Item],
-        budget: CostBudget,
-        rows: RowAppender,
-        errors: ErrorFile[Any],
-        report: ReportProgress,
-    ) -> None:
-        self._work = work
-        self._budget = budget
-        self._reservations = _Reservations(rows.path)
+    work: StageRequests[Item]
+    budget: CostBudget
+    rows: RowAppender
+    errors: ErrorFile[Any]
+    report: ReportProgress
+
+    def __post_init__(self) -> None:
+        """Begin without requests in flight."""
+        self._reservations = _Reservations(self.rows.path)
         self._unstored: dict[str, float] = {}  # cost of unreadable answers, by the request that asks again
-        self._rows = rows
-        self._errors = errors
-        self._report = report
         self._again: deque[PendingRequest[Item]] = deque()  # unreadable answers, and what there was no money for
         self._unpromptable: deque[PendingRequest[Item]] = deque()
         self._in_flight: dict[str, tuple[PendingRequest[Item], set[int], float]] = {}  # worst cost of one sample
@@ -257,7 +253,7 @@ class RequestStage(Generic[Item]):
 
     def _submit(self, pending: Iterator[PendingRequest[Item]]) -> None:
         """Submit the requests to the client once."""
-        stream = self._work.client.submit(self._requests(pending))
+        stream = self.work.client.submit(self._requests(pending))
         try:
             for outcome in stream:
                 if isinstance(outcome, ModelAnswer):
@@ -301,9 +297,9 @@ class RequestStage(Generic[Item]):
             if entry.prompt is None:
                 self._unpromptable.append(entry)
                 continue
-            worst = self._work.worst_cost(entry)
+            worst = self.work.worst_cost(entry)
             # Reserved before it is sent, since requests in flight may all cost their worst case.
-            if not self._budget.reserve(worst):
+            if not self.budget.reserve(worst):
                 # At the front: after the next answers it is asked first, and nothing overtakes it.
                 self._again.appendleft(entry)
                 return
@@ -311,15 +307,15 @@ class RequestStage(Generic[Item]):
             self._sent += 1
             self._in_flight[entry.id] = (entry, set(entry.samples), worst / len(entry.samples))
             yield ModelRequest(
-                id=entry.id, prompt=entry.prompt, samples=entry.samples, sampling=self._work.sampling(entry)
+                id=entry.id, prompt=entry.prompt, samples=entry.samples, sampling=self.work.sampling(entry)
             )
 
     def _answer(self, answer: ModelAnswer) -> None:
         entry, worst = self._take(answer.request_id, answer.sample)
-        price = self._work.price
+        price = self.work.price
         cost = None if price is None else price.cost_per_answer(answer.usage)
         # Without usage the answer may have cost all of it.
-        self._budget.commit(worst, worst if cost is None else cost)
+        self.budget.commit(worst, worst if cost is None else cost)
         counts = self.counts
         counts.received += 1
         counts.cost += cost or 0.0
@@ -328,7 +324,7 @@ class RequestStage(Generic[Item]):
             counts.input_tokens += (answer.usage.input_tokens or 0) / answer.usage.answers
             counts.output_tokens += (answer.usage.output_tokens or 0) / answer.usage.answers
         whole = None if cost is None or entry.earlier_cost is None else cost + entry.earlier_cost
-        row = self._work.row(entry, answer, whole)
+        row = self.work.row(entry, answer, whole)
         unstored = self._unstored.pop(entry.id, 0.0)
         # Without a known cost all of it stays reserved, as no row has it.
         known = 0.0 if cost is None else worst
@@ -342,14 +338,14 @@ class RequestStage(Generic[Item]):
             self._unstored[again.id] = unstored + (cost or 0.0)
             self._reservations.change(entry.id, (cost or 0.0) - known)
             return
-        self._rows.append(row)
+        self.rows.append(row)
         # After the row: a kill in between counts a cost twice, and never forgets it.
         self._reservations.change(entry.id, -known - unstored)
-        if _key(row) in self._errors.stored_keys:
+        if _key(row) in self.errors.stored_keys:
             self.resolved.add(_key(row))
         counts.answered += 1
-        counts.unreadable += self._work.unreadable(row)
-        self._report(1, counts)
+        counts.unreadable += self.work.unreadable(row)
+        self.report(1, counts)
 
     def _failure(self, failure: ModelFailure) -> None:
         entry = self._in_flight[failure.request_id][0]
@@ -357,7 +353,7 @@ class RequestStage(Generic[Item]):
             _, worst = self._take(failure.request_id, sample)
             # What ran into a timeout may have been written, and charged, all the same.
             spent = worst if failure.kind == "timeout" else 0.0
-            self._budget.commit(worst, spent)
+            self.budget.commit(worst, spent)
             self._reservations.change(entry.id, spent - worst)
         self._failed_requests += 1
         self._miss(entry, failure.samples, failure.kind, failure.message, failure.attempts)
@@ -367,7 +363,7 @@ class RequestStage(Generic[Item]):
         entry, samples, worst = self._in_flight.get(request_id, (None, set[int](), 0.0))
         # A client's fault: counting it would charge and store an answer that nobody asked for.
         if entry is None or sample not in samples:
-            raise RuntimeError(f"{self._work.client.name} gave sample {sample} of {request_id!r} unasked, or twice")
+            raise RuntimeError(f"{self.work.client.name} gave sample {sample} of {request_id!r} unasked, or twice")
         samples.remove(sample)
         if not samples:
             del self._in_flight[request_id]
@@ -407,5 +403,5 @@ class RequestStage(Generic[Item]):
         self.counts.messages[message] += bool(attempts)
         self.counts.missing[kind] += len(samples)
         for sample in samples:
-            self._errors.add(self._work.missing(entry, sample, kind, message, attempts))
-        self._report(len(samples), self.counts)
+            self.errors.add(self.work.missing(entry, sample, kind, message, attempts))
+        self.report(len(samples), self.counts)

@@ -197,7 +197,7 @@ def manifest_of_session(resolved: ResolvedSuite) -> Manifest:
 
 
 def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
-    """Return the manifest of the resumed run: the stored one, if any, with the new models added.
+    """Return the manifest of the resumed run: with the models, judges and selections of the stored one, if any.
 
     Raises:
         UsageError: the folder holds a run of something else; the message names the difference.
@@ -211,13 +211,11 @@ def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
         raise UsageError(
             f"{folder.path} holds another run: {', '.join(differing)}; choose another folder with -o, or remove it"
         )
-    known = {(model.model, model.parameters) for model in stored.models}
-    added = [model for model in manifest.models if (model.model, model.parameters) not in known]
     policies = dict.fromkeys((*stored.further_policies, *manifest.further_policies))
     return manifest.model_copy(
         update={
-            "models": stored.models + added,
-            "judges": [*stored.judges, *manifest.judges],
+            "models": stored.models,
+            "judges": stored.judges,
             "further_policies": [*policies],
             "selections": [
                 *stored.selections,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from caretbench.errors import DataError, UsageError
-from caretbench.plugins import Plugin, Version, function_version, installed_plugins, load_plugin, one_line
+from caretbench.plugins import Plugin, Version, function_version, installed_plugins, load_plugin
 from caretbench.problem import Problem
 from caretbench.runs.plans.config import MetricFunction
 from caretbench.suites.suite_types import Measurement
@@ -37,17 +37,12 @@ class UserMetric:
         Raises:
             PluginError: The function fails, or returns no number from 0 to 1.
         """
-        value = 0.0 if text is None else self._value(problem, text)
-        return Measurement(self.scorer, {self.name: value})
-
-    def _value(self, problem: Problem, text: str) -> float:
-        try:
-            value = self.function(text, problem)
-        except Exception as error:
-            raise self.plugin.error(f"failed on an answer to {problem.id}: {one_line(error)}") from error
-        if not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise self.plugin.error(f"returned {value!r:.80} for {problem.id}; expected a number from 0 to 1")
-        return float(value)
+        value = 0.0
+        if text is not None:
+            value = self.plugin.call(f"failed on an answer to {problem.id}", self.function, text, problem)
+            if not isinstance(value, int | float) or not 0 <= value <= 1:
+                raise self.plugin.error(f"returned {value!r:.80} for {problem.id}; expected a number from 0 to 1")
+        return Measurement(self.scorer, {self.name: float(value)})
 
     def replaces(self, scorer: str) -> bool:
         """Return whether a score row is of another version of this metric."""

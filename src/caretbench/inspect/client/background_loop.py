@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 import math
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Set
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -60,17 +60,9 @@ class BackgroundLoop:
 
     def cancel(self, group: Tasks) -> None:
         """Cancel the tasks of ``group`` and wait, shortly, until they have released their resources."""
-
-        async def end() -> None:
-            tasks = [task for task in group if not task.done()]
-            for task in tasks:
-                task.cancel()
-            if tasks:
-                await asyncio.wait(tasks, timeout=_PATIENCE_S)
-
         if not self._loop.is_closed():
             # Longer than the wait inside, so that its end is heard of.
-            self.call(end(), _PATIENCE_S + 1)
+            self.call(_cancel(group), _PATIENCE_S + 1)
 
     def close(self) -> None:
         """Cancel all remaining tasks, then stop the loop and its thread. May be called twice."""
@@ -78,12 +70,7 @@ class BackgroundLoop:
             return
 
         async def end() -> None:
-            here = asyncio.current_task()
-            tasks = [task for task in asyncio.all_tasks() if task is not here]
-            for task in tasks:
-                task.cancel()
-            if tasks:
-                await asyncio.wait(tasks, timeout=_PATIENCE_S)
+            await _cancel(asyncio.all_tasks() - {asyncio.current_task()})
             await self._loop.shutdown_asyncgens()
             await asyncio.wait_for(self._loop.shutdown_default_executor(), _PATIENCE_S)
 
@@ -95,6 +82,15 @@ class BackgroundLoop:
             # A loop that still runs cannot be closed; the thread is a daemon and ends with the process.
             if not self._thread.is_alive():
                 self._loop.close()
+
+
+async def _cancel(group: Set[asyncio.Task[Any]]) -> None:
+    """Cancel those tasks that have not ended, and wait, shortly, for their ends."""
+    tasks = [task for task in group if not task.done()]
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=_PATIENCE_S)
 
 
 _waiters: RunVar[anyio.CapacityLimiter] = RunVar("caretbench waiters")

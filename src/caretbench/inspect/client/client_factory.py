@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import JsonValue
 
+from caretbench.download import without_password
 from caretbench.errors import DataError, MachineError, UsageError, did_you_mean
 from caretbench.inspect.client.batches import BatchClient
 from caretbench.inspect.client.checkpoint_files import TokenizerFile
@@ -72,7 +72,7 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
         model = _model(spec, options.base_url, arguments)
         if not isinstance(options, DryRunOptions):
             _refuse_missing_responses(spec, model, options)
-        warm = _warm()
+        warm = _model("mockllm/warm", None, {})  # answers at once
     return InspectClient(
         spec,
         model,
@@ -83,11 +83,6 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
         secrets=(*_secrets(model), *(value for value in options.headers.values() if len(value) >= 8)),
         warm=warm,
     )
-
-
-def _inspect_name(spec: str) -> str:
-    """Return the name of a model for Inspect: checkpoints have a provider of ours, which sends raw text too."""
-    return f"checkpoint/{spec}" if spec.startswith(_CHECKPOINTS) else spec
 
 
 def _dry_run_arguments(provider: str) -> dict[str, Any]:
@@ -105,8 +100,10 @@ def _model(spec: str, base_url: str | None, arguments: dict[str, Any]) -> Model:
 
     if spec.startswith("mockllm/"):
         arguments = {"custom_outputs": _mock_answer} | arguments
+    # Checkpoints have a provider of ours, which sends raw text too.
+    name = f"checkpoint/{spec}" if spec.startswith(_CHECKPOINTS) else spec
     with _one_clear_line(spec):
-        model = get_model(_inspect_name(spec), base_url=base_url, memoize=False, **arguments)
+        model = get_model(name, base_url=base_url, memoize=False, **arguments)
     # The limit of connections belongs to this client: Inspect would share the first one's among all of equal key.
     place = f"caretbench {id(model):x}"
     model.api.connection_key = lambda: place  # type: ignore[method-assign]
@@ -118,8 +115,8 @@ def _model(spec: str, base_url: str | None, arguments: dict[str, Any]) -> Model:
     hooks = getattr(getattr(client, "_client", None), "event_hooks", None)
     if isinstance(hooks, dict) and "response" in hooks:
         asked = getattr(model.api, "service_model_name", None)
-        name = asked() if callable(asked) else model.name
-        client._client.event_hooks = hooks | {"response": [*hooks["response"], partial(_read_leniently, name)]}
+        served = asked() if callable(asked) else model.name
+        client._client.event_hooks = hooks | {"response": [*hooks["response"], partial(_read_leniently, served)]}
     return model
 
 
@@ -205,11 +202,6 @@ def _refuse_missing_responses(spec: str, model: Model, options: ClientOptions) -
         raise UsageError(f"{spec}: {address} has no Responses API, by which this provider would ask{advice}")
 
 
-def _warm() -> Model:
-    """Return a model that answers at once."""
-    return _model("mockllm/warm", None, {})
-
-
 def _mock_answer(*_: object) -> ModelOutput:
     """Return the answer of ``mockllm/…``; without usage Inspect counts tokens, by a file that it waits for."""
     from inspect_ai.model import ModelOutput, ModelUsage
@@ -270,7 +262,7 @@ def _identity(name: str, model: Model, options: ClientOptions) -> dict[str, Json
     identity: dict[str, JsonValue] = {"provider": name}
     address = getattr(model.api, "base_url", None)
     if isinstance(address, str) and address:
-        identity["address"] = _without_credentials(address)
+        identity["address"] = without_password(address)
     if options.model_args:
         identity["arguments"] = {
             key: redact(value) if isinstance(value, str) else value
@@ -278,11 +270,6 @@ def _identity(name: str, model: Model, options: ClientOptions) -> dict[str, Json
             if not is_secret_name(key)
         }
     return identity
-
-
-def _without_credentials(address: str) -> str:
-    parts = urlsplit(address)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _secrets(model: Model) -> tuple[str, ...]:

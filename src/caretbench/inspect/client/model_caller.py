@@ -77,34 +77,28 @@ class _Reply:
     truncated: bool = False
 
 
+@dataclass(eq=False)
 class ModelCaller:
     """Sender of calls to one model, with retries.
 
-    ``together`` and ``stream`` become false where the provider turns out not to honour them, ``first_tokens`` fewer
-    where it refuses to tell that many.
+    ``together`` and ``stream`` become false where the provider turns out not to honour them, ``first_tokens`` and
+    ``stop_texts`` fewer where it refuses that many.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        options: ClientOptions,
-        *,
-        together: bool,
-        stop_texts: int | None = None,
-        secrets: tuple[str, ...] = (),
-        notify: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self._notify = notify
+    model: Model
+    options: ClientOptions
+    together: bool = field(kw_only=True)
+    stop_texts: int | None = None
+    secrets: tuple[str, ...] = ()
+    notify: Callable[[str], None] = lambda _: None
+    first_tokens: int = MAX_FIRST_TOKENS
+
+    def __post_init__(self) -> None:
+        """Begin without an answer."""
+        self.stream = self.options.stream
         self._told_cut = False
-        self.together = together
-        self.stream = options.stream
-        self.first_tokens = MAX_FIRST_TOKENS
         self._streamed = False
         self._unstreamed = 0
-        self._model = model
-        self._options = options
-        self._stop_texts = stop_texts
-        self._secrets = secrets
 
     async def ask(self, call: ModelCall) -> CallOutcome:
         """Send a call until there is an answer, a permanent error, or no try left."""
@@ -117,13 +111,13 @@ class ModelCaller:
             fault = None
             try:
                 # Each try has the whole limit; a provider's own limit may be longer or none.
-                async with asyncio.timeout(self._options.timeout_s):
+                async with asyncio.timeout(self.options.timeout_s):
                     reply = await self._try(call, attempts, stream=stream)
                 outcome = self._to_outcome(call, reply, attempts)
             except TimeoutError:
-                fault = RequestFault("timeout", f"no answer within {self._options.timeout_s:g} s", retryable=True)
+                fault = RequestFault("timeout", f"no answer within {self.options.timeout_s:g} s", retryable=True)
             except Exception as error:
-                fault = classify_error(error, self._secrets)
+                fault = classify_error(error, self.secrets)
             else:
                 self._learn(stream=stream, empty_stream=empty_stream)
                 return outcome
@@ -140,7 +134,7 @@ class ModelCaller:
                 # The server may ignore the wish for a stream: the answer is asked for once more without one.
                 stream, empty_stream = False, True
                 continue
-            if not fault.retryable or attempts > self._options.max_retries:
+            if not fault.retryable or attempts > self.options.max_retries:
                 failure = self._failure(call, call.samples, fault, attempts)
                 return CallOutcome(call, failures=[failure], fault=fault)
             await asyncio.sleep(self._pause(call, fault, attempts))
@@ -151,13 +145,16 @@ class ModelCaller:
         TGI, and servers behind OpenAI's own interface, take four stop texts; others one or none. The rest is applied
         here.
         """
-        if tokens > MIN_FIRST_TOKENS and _is_refusal_of_tokens(call, fault):
+        if fault.status not in (400, 422):
+            return False
+        message = fault.message.lower()
+        if tokens > MIN_FIRST_TOKENS and letters_of(call.request.prompt) and "logprobs" in message:
             self.first_tokens = MIN_FIRST_TOKENS
             return True
-        sent = len(call.request.prompt.stop[: self._stop_texts])
-        if fault.status not in (400, 422) or "stop" not in fault.message.lower() or not sent:
+        sent = len(call.request.prompt.stop[: self.stop_texts])
+        if "stop" not in message or not sent:
             return False
-        self._stop_texts = next(number for number in (4, 1, 0) if number < sent)
+        self.stop_texts = next(number for number in (4, 1, 0) if number < sent)
         return True
 
     def _learn(self, *, stream: bool, empty_stream: bool) -> None:
@@ -169,11 +166,11 @@ class ModelCaller:
 
     def _pause(self, call: ModelCall, fault: RequestFault, attempts: int) -> float:
         """Return seconds until the next try: the server's wish, or doubling times, spread so that tries differ."""
-        limit = self._options.retry_wait_limit_s
+        limit = self.options.retry_wait_limit_s
         # Not random: a repeated run waits as the first one did, and eight requests that failed together do not come
         # back together.
         spread = zlib.crc32(f"{call.request.id} {call.samples} {attempts}".encode(errors="replace")) / 2**32
-        doubling = self._options.retry_wait_s * 2.0 ** min(attempts - 1, 30) * (0.75 + spread / 2)
+        doubling = self.options.retry_wait_s * 2.0 ** min(attempts - 1, 30) * (0.75 + spread / 2)
         return min(limit, max(doubling, fault.retry_after or 0.0))
 
     async def _try(self, call: ModelCall, attempts: int, *, stream: bool) -> _Reply:
@@ -189,15 +186,15 @@ class ModelCaller:
 
         # A call costs 0.9 ms of CPU, a sample of a task of Inspect's own 12 ms; rows, tries and resumption would be the
         # task's.
-        output = await self._model.generate(
+        output = await self.model.generate(
             messages_of(call.request.prompt),
             config=generate_config(
                 call.request,
                 call.samples,
-                self._options.connections,
-                self._stop_texts,
+                self.options.connections,
+                self.stop_texts,
                 self.first_tokens,
-                self._options.headers,
+                self.options.headers,
             ),
             cache=False,
             on_stream=on_stream if stream else None,
@@ -225,7 +222,7 @@ class ModelCaller:
             self.together = False
         if not self._told_cut and (notice := _cut_prompt_notice(call.request.prompt, reply)):
             self._told_cut = True
-            self._notify(notice)
+            self.notify(notice)
         outcome = CallOutcome(call, retryable=call.samples[len(given) :])
         usage = usage_of(reply.output, len(given))
         for index, sample in enumerate(call.samples[: len(given)]):
@@ -253,7 +250,7 @@ class ModelCaller:
         if letters and refusal is None and told is None:
             refusal = UNTOLD
         if refusal is not None:
-            return RequestFault("refused", redact_line(refusal, self._secrets), retryable=False)
+            return RequestFault("refused", redact_line(refusal, self.secrets), retryable=False)
         text: str | None = choice.message.text
         # No text at all and the empty text are scored differently under `paper`; Inspect makes both the empty one.
         if not text and _is_null(raw):
@@ -301,12 +298,6 @@ def _finish(stop_reason: str, reason: object) -> str | None:
     """Return the finish reason; ``reason`` is the server's own word."""
     unknown = reason if isinstance(reason, str) else None
     return _FINISH.get(stop_reason) or (unknown if stop_reason == "unknown" else stop_reason)
-
-
-def _is_refusal_of_tokens(call: ModelCall, fault: RequestFault) -> bool:
-    """Return whether the server may tell the probabilities of fewer first tokens."""
-    asked = bool(letters_of(call.request.prompt))
-    return asked and fault.status in (400, 422) and "logprobs" in fault.message.lower()
 
 
 def _raw() -> tuple[dict[str, Any], dict[str, Any]]:

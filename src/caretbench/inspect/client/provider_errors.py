@@ -262,7 +262,8 @@ def classify_error(error: Exception, secrets: tuple[str, ...] = ()) -> RequestFa
     elif status is None and type(links[0]) is ValueError:
         # Inspect's word on the request itself: it would be said again.
         retryable = False
-    if status is None and (names & _UNREACHABLE or any(map(_is_unreachable, links))):
+    refused = any(isinstance(link, (ConnectionRefusedError, socket.gaierror)) for link in links)
+    if status is None and (names & _UNREACHABLE or refused):
         other_requests_fail = "unless_answered"
     return RequestFault(
         kind=_kind(own, names, status, retryable=retryable),
@@ -298,10 +299,6 @@ def _retry_after(error: BaseException) -> float | None:
     except (TypeError, ValueError):
         # A date: our own pauses serve as well.
         return None
-
-
-def _is_unreachable(error: BaseException) -> bool:
-    return isinstance(error, (ConnectionRefusedError, socket.gaierror))
 
 
 def _said(links: list[BaseException], status: int | None, own: BaseException | None) -> str:

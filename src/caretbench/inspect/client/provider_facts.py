@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from caretbench.errors import MachineError
 from caretbench.files import read_packaged_toml
@@ -24,6 +24,7 @@ from caretbench.inspect.providers.endpoint_shapes import endpoint_shapes
 from caretbench.local.server_spec import SERVER, is_loopback, own_server_advice, parse_server_spec
 from caretbench.local.weights import find_model
 from caretbench.models import ClientOptions, PromptKind
+from caretbench.problem import Row
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
@@ -35,10 +36,8 @@ def check_installed(purpose: str) -> None:
         raise MachineError(f"{purpose} needs Inspect AI, which is not installed: pip install 'caretbench[models]'")
 
 
-class ProviderFacts(BaseModel):
+class ProviderFacts(Row):
     """Capabilities of one provider."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     accepts: frozenset[PromptKind] = frozenset({"chat"})
     returns_log_probabilities: bool = False

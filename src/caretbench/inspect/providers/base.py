@@ -12,7 +12,6 @@ from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
     GenerateConfig,
-    Logprobs,
     ModelAPI,
     ModelCall,
     ModelOutput,
@@ -84,12 +83,10 @@ class SingleTryAPI(ModelAPI):
         return Sampling().max_tokens
 
 
-def chat_choice(
-    text: str, model: str, stop_reason: StopReason, logprobs: Logprobs | None = None
-) -> ChatCompletionChoice:
+def chat_choice(text: str, model: str, stop_reason: StopReason) -> ChatCompletionChoice:
     """Return an answer as a choice of Inspect."""
     message = ChatMessageAssistant(content=text, model=model, source="generate")
-    return ChatCompletionChoice(message=message, stop_reason=stop_reason, logprobs=logprobs)
+    return ChatCompletionChoice(message=message, stop_reason=stop_reason)
 
 
 def parse_prompt(messages: Sequence[ChatMessage], provider: str) -> Mapping[str, JsonValue]:

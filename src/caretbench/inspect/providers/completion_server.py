@@ -9,9 +9,9 @@ import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from types import MappingProxyType
 from typing import NamedTuple
 
 import anyio
@@ -54,6 +54,7 @@ class EndpointAnswer(NamedTuple):
     truncated: bool = False
 
 
+@dataclass(eq=False)
 class CompletionServer:
     """Completion server at one address.
 
@@ -67,33 +68,29 @@ class CompletionServer:
         UsageError: ``address`` is none.
     """
 
-    def __init__(
-        self,
-        shape: EndpointShape,
-        address: str,
-        key: Callable[[], str | None],
-        further_headers: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        check_address(address)
-        self.address = address
-        self._shape = shape
-        self._key = key
-        self.further_headers = further_headers
+    shape: EndpointShape
+    address: str
+    key: Callable[[], str | None]
+    further_headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the address."""
+        check_address(self.address)
         self._client: httpx.AsyncClient | None = None
         self._loop: object = None
 
     def _headers(self) -> dict[str, str]:
         headers = {"User-Agent": "caretbench", **self.further_headers}
-        if key := self._key():
+        if key := self.key():
             # A key with another character is a slip of the clipboard, which no header can hold.
             if not key.isascii() or not key.isprintable():
                 raise ProviderError("the key holds characters that no key has", kind="provider")
-            headers[self._shape.key_header] = f"{self._shape.key_scheme} {key}".strip()
+            headers[self.shape.key_header] = f"{self.shape.key_scheme} {key}".strip()
         return headers
 
     def _safe(self, text: str) -> str:
         """Return ``text`` without key and headers, which the environment need not hold."""
-        for secret in (self._key(), *self.further_headers.values()):
+        for secret in (self.key(), *self.further_headers.values()):
             text = text.replace(secret, REDACTED) if secret else text
         return redact(text)
 
@@ -121,7 +118,7 @@ class CompletionServer:
             ProviderError: it brought no whole answer.
         """
         url = self.address + form.path
-        assembly = AnswerAssembly(self._shape, expected)
+        assembly = AnswerAssembly(self.shape, expected)
         started = time.monotonic()
         first_s: float | None = None
         with self._provider_errors(url):
@@ -135,7 +132,7 @@ class CompletionServer:
                     first_s = await self._read(first, chunks, assembly, form, started)
                 else:
                     whole = parse_json(await _read_body(chunks, first))
-                    assembly.add(whole, form.answer or self._shape.answer)
+                    assembly.add(whole, form.answer or self.shape.answer)
         return EndpointAnswer(
             assembly.complete_choices(streamed=streamed),
             assembly.model,
@@ -182,14 +179,14 @@ class CompletionServer:
 
     def _is_whole(self, response: httpx.Response, first: bytes) -> bool:
         """Return whether an answer is one JSON value, and no stream, whatever its content type says of events."""
-        if self._shape.stream == "sse":
+        if self.shape.stream == "sse":
             return first.lstrip()[:1] in (b"{", b"[")
         return str(response.headers.get("content-type", "")).split(";")[0].strip().lower() == "application/json"
 
     async def _read(
         self, first: bytes, rest: AsyncIterator[bytes], assembly: AnswerAssembly, form: RequestForm, started: float
     ) -> float | None:
-        reader = StreamReader(self._shape, assembly, form)
+        reader = StreamReader(self.shape, assembly, form)
         first_s: float | None = None
         with anyio.CancelScope() as scope:
             async for chunk in _after(first, rest):
@@ -208,7 +205,7 @@ class CompletionServer:
             said = error_message(parse_json(data))
         except ProviderError:
             said = data[:2000].decode("utf-8", "replace")
-        hints = [hint.message for hint in self._shape.hints if hint.applies(status, said)]
+        hints = [hint.message for hint in self.shape.hints if hint.applies(status, said)]
         parts = [f"{response.request.url} says: {said.strip()[:400] or 'no word'}", *hints]
         return ProviderError(
             self._safe("; ".join(parts)),

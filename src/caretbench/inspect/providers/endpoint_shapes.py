@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from caretbench.errors import UsageError
 from caretbench.files import read_packaged_toml
 from caretbench.models import PromptKind
+from caretbench.problem import Row
 
 ValueName = Literal[
     "model", "prefix", "suffix", "text", "files", "instruction", "max_tokens", "temperature", "top_p",
@@ -22,11 +23,7 @@ StopReason = Literal["stop", "max_tokens", "model_length", "content_filter", "un
 """Inspect's words that apply to completions."""
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class AnswerPaths(_Table):
+class AnswerPaths(Row):
     """JSON paths of text and finish reason in an answer, or in one event of a streamed answer.
 
     ``choices`` is the list of the answers (empty: the object itself is the only one), the others are places in each
@@ -40,7 +37,7 @@ class AnswerPaths(_Table):
     done: str | None = None
 
 
-class RequestForm(_Table):
+class RequestForm(Row):
     """Form of a request: URL path, and the JSON path of each value in the body.
 
     ``empty_suffix`` names the form that is taken where the suffix is empty. ``file_path`` and ``file_text`` are the
@@ -57,7 +54,7 @@ class RequestForm(_Table):
     chunk: AnswerPaths | None = None
 
 
-class UsagePaths(_Table):
+class UsagePaths(Row):
     """JSON paths of the token counts in an answer."""
 
     input: str
@@ -66,7 +63,7 @@ class UsagePaths(_Table):
     reasoning: str | None = None
 
 
-class ErrorHint(_Table):
+class ErrorHint(Row):
     """Hint shown after a server's error message if status and text match."""
 
     message: str
@@ -80,7 +77,7 @@ class ErrorHint(_Table):
         )
 
 
-class EndpointShape(_Table):
+class EndpointShape(Row):
     """Completion endpoint in the form of one vendor.
 
     ``base_url_endings`` are taken off a base URL (other software wants them there). A key is needed only at the

@@ -161,31 +161,29 @@ class AnswerVerdict(NamedTuple):
     details: Mapping[str, JsonValue]
 
 
+@dataclass(eq=False)
 class AnswerScorer:
-    """Problem set with the policy and profile by which Inspect's answers are scored."""
+    """Problem set with the policy and profile by which Inspect's answers are scored.
 
-    def __init__(
-        self,
-        suite: Suite,
-        data: ProblemSet,
-        policy: Policy,
-        profile: Profile,
-        variants: Mapping[str, str],
-        batcher: ProgramBatcher | None,
-    ) -> None:
-        self.suite = suite
-        self.data = data
-        self.policy = policy
-        self.profile = profile
-        self.variants = variants
-        self._batcher = batcher
+    Without ``batcher`` nothing is run.
+    """
+
+    suite: Suite
+    data: ProblemSet
+    policy: Policy
+    profile: Profile
+    variants: Mapping[str, str]
+    batcher: ProgramBatcher | None
+
+    def __post_init__(self) -> None:
+        """Begin without a reference's result."""
         self._lock = threading.Lock()
         self._references: dict[str, Future[ExecutionResult]] = {}
 
     @property
     def executes(self) -> bool:
         """Return whether programs are run."""
-        return self._batcher is not None
+        return self.batcher is not None
 
     def check(self) -> None:
         """Check that answers can be scored on this machine.
@@ -193,8 +191,8 @@ class AnswerScorer:
         Raises:
             MachineError: no sandbox can be built.
         """
-        if self._batcher is not None:
-            self._batcher.check()
+        if self.batcher is not None:
+            self.batcher.check()
 
     @cached_property
     def problems(self) -> Mapping[str, Problem]:
@@ -222,7 +220,7 @@ class AnswerScorer:
 
         None where nothing is run.
         """
-        if self._batcher is None or not needs_execution(problem):
+        if self.batcher is None or not needs_execution(problem):
             return None
         with self._lock:
             future = self._references.get(problem.id)
@@ -232,7 +230,7 @@ class AnswerScorer:
                     future = Future()
                     future.set_result(verdicts.result_without_program(problem))
                 else:
-                    future = self._batcher.submit(request.model_copy(update={"is_reference": True}))
+                    future = self.batcher.submit(request.model_copy(update={"is_reference": True}))
                 self._references[problem.id] = future
             return future
 
@@ -273,11 +271,11 @@ class AnswerScorer:
 
     def start(self, prepared: PreparedAnswer, reference: ExecutionResult | None) -> Future[ExecutionResult] | None:
         """Start the answer's program, its CPU time bounded by the reference's; None if there is none."""
-        if self._batcher is None or prepared.request is None:
+        if self.batcher is None or prepared.request is None:
             return None
         bounded = reference is not None and rules_of(self.profile).bounded_by_reference
         cpu_s = reference.cpu_s if reference is not None and bounded else None
-        return self._batcher.submit(prepared.request.model_copy(update={"reference_cpu_s": cpu_s}))
+        return self.batcher.submit(prepared.request.model_copy(update={"reference_cpu_s": cpu_s}))
 
     def exclusion_cause(self, reference: ExecutionResult) -> str | None:
         """Return the cause for which a problem is excluded, by its reference's result; None if it is not."""
@@ -355,11 +353,16 @@ def cached_answer_scorer(
     use_cache: bool,
 ) -> AnswerScorer:
     """Return a cached scorer; parameters as in :func:`answer_scorer`, by position."""
-    named = profile_named(profile, "profile")
+    scoring_profile = profile_named(profile, "profile")
     loaded_suite = find_suite(suite)
     loaded = load_problems(loaded_suite, data)
     execute = execute and any(map(needs_execution, loaded.problems))
     batcher = ProgramBatcher(lambda: open_executor(workers, use_cache=use_cache)) if execute else None
     return AnswerScorer(
-        loaded_suite, loaded, get_policy(policy or loaded_suite.rules(named).policy), named, dict(variants), batcher
+        loaded_suite,
+        loaded,
+        get_policy(policy or loaded_suite.rules(scoring_profile).policy),
+        scoring_profile,
+        dict(variants),
+        batcher,
     )

@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
@@ -66,7 +67,7 @@ def _pass_rates(
     verdicts = [_known_values(rows, PASSED) for rows in problems]
     counts = [(len(known), int(sum(known))) for known in verdicts]
     for k, rates in pass_rates(counts, any_of_fewer=any_of_fewer).items():
-        yield f"pass@{k}", _mean([rate for rate in rates if rate is not None])
+        yield f"pass@{k}", fmean([rate for rate in rates if rate is not None])
 
 
 def _coverage(problems: Sequence[Sequence[Mapping[str, float]]]) -> Iterator[tuple[str, float]]:
@@ -84,14 +85,10 @@ def _means(problems: Sequence[Sequence[Mapping[str, float]]], *, any_match: bool
         if name in (PASSED, VERDICT):
             continue
         any_of = any_match and name.endswith("match")
-        fold: Callable[[list[float]], float] = max if any_of else _mean
+        fold: Callable[[list[float]], float] = max if any_of else fmean
         folded = [fold(known) for rows in problems if (known := _known_values(rows, name))]
         if folded:
-            yield f"{name}_any" if any_of else name, _mean(folded)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+            yield f"{name}_any" if any_of else name, fmean(folded)
 
 
 @scorer(metrics=[numbers()], name="caret")

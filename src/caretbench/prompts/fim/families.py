@@ -15,13 +15,13 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from caretbench.errors import DataError, UsageError
 from caretbench.files import read_packaged_toml
 from caretbench.languages import get_language
 from caretbench.models import ChatPrompt, Message, Prompt, TextPrompt
-from caretbench.problem import Caret, ContextFile
+from caretbench.problem import Caret, ContextFile, Row
 from caretbench.prompts.strategy import (
     PromptBudget,
     PromptParts,
@@ -40,18 +40,14 @@ _FILE_PIECES = frozenset({"path", "text", "newline"})
 _CONDITIONAL_PIECES = frozenset({"path", "repository_name"})
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ConditionalText(_Entry):
+class ConditionalText(Row):
     """Text of a prompt that is used ``when`` one of these conditions holds."""
 
     when: tuple[Condition, ...] = Field(min_length=1)
     text: str
 
 
-class FamilyWithoutFim(_Entry):
+class FamilyWithoutFim(Row):
     """Model family that cannot fill in the middle, with the reason."""
 
     name: str
@@ -67,7 +63,7 @@ class FimPrompt(NamedTuple):
     stop: tuple[str, ...]
 
 
-class FimFormat(_Entry):
+class FimFormat(Row):
     """FIM prompt format of one model family; ``fim_formats.toml`` explains the fields at its top."""
 
     name: str
@@ -226,9 +222,7 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 _NAMED_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token", "additional_special_tokens")
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _Table(Row):
     formats: Mapping[str, FimFormat]
     none: Mapping[str, FamilyWithoutFim]
 

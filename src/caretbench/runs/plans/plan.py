@@ -333,6 +333,4 @@ def _options(places: _Places, key: str, settings: Mapping[str, Any]) -> ClientOp
 
 
 def _prices(source: Path | Mapping[str, Price] | None) -> Prices:
-    if source is None:
-        return Prices()
-    return Prices.load(source) if isinstance(source, Path) else Prices(source)
+    return Prices(source) if isinstance(source, Mapping) else Prices.load(source)

@@ -27,16 +27,8 @@ from caretbench.problem import Row, Usage
 _MILLION = 1_000_000
 # Providers whose models run on this machine, or that send nothing.
 _FREE = (
-    "function/*",
-    "gguf/*",
-    "command/*",
-    "mockllm/*",
-    "ollama/*",
-    "hf/*",
-    "vllm/*",
-    "fim/ollama/*",
-    "fim/llama-cpp/*",
-)
+    "function/*", "gguf/*", "command/*", "mockllm/*", "ollama/*", "hf/*", "vllm/*", "fim/ollama/*", "fim/llama-cpp/*",
+)  # fmt: skip
 
 
 class Price(Row):
@@ -95,13 +87,13 @@ class Prices:
         self._models = dict(models or {})
 
     @classmethod
-    def load(cls, path: Path) -> Prices:
-        """Return the prices of a file.
+    def load(cls, path: Path | None) -> Prices:
+        """Return the prices of a file; none without one.
 
         Raises:
             DataError: it cannot be read, or is no price file.
         """
-        return cls.parse(read_toml(path), str(path))
+        return cls() if path is None else cls.parse(read_toml(path), str(path))
 
     @classmethod
     def parse(cls, value: object, source: str) -> Prices:
