@@ -123,8 +123,8 @@ def remove_partial_files(folder: Path, *below: str) -> None:
         folder: The folder; the folders in it are not searched.
         below: Patterns of folders in it that are searched too, ``*/`` for instance.
     """
-    for place in ("", *below):
-        for path in folder.glob(f"{place}{_PARTIAL}*"):
+    for pattern in ("", *below):
+        for path in folder.glob(f"{pattern}{_PARTIAL}*"):
             path.unlink(missing_ok=True)
 
 

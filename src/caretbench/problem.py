@@ -270,7 +270,7 @@ class Problem(StoredRow):
     overlap_group: str | None = None
     provenance: Provenance
     released: Mapping[str, str] = Field(default_factory=dict)
-    block_hash: str | None = Field(default=None, exclude_if=lambda found: found is None)
+    block_hash: str | None = Field(default=None, exclude_if=lambda value: value is None)
     """Hash of the hidden block, if the id does not change with it: rows of other blocks are of other problems."""
 
     def label(self, name: str) -> str:
@@ -357,7 +357,7 @@ class Completion(StoredRow):
     latency: Latency | None = None
     log_probabilities: Mapping[str, float] | None = None
     """Known log-probabilities of the choices' letters, if the answer is the likeliest letter."""
-    block_hash: str | None = Field(default=None, exclude_if=lambda found: found is None)
+    block_hash: str | None = Field(default=None, exclude_if=lambda value: value is None)
     """That of the problem when it was asked."""
 
     @property

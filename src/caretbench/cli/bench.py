@@ -65,23 +65,23 @@ def bench(
     from caretbench.bench.settings import bench_settings
     from caretbench.reports.output.text_output import print_tables
 
-    given = {"alpha": alpha, "problems": limit}
-    settings = bench_settings(root).model_copy(update={name: one for name, one in given.items() if one is not None})
+    given = {name: value for name, value in (("alpha", alpha), ("problems", limit)) if value is not None}
+    settings = bench_settings(root).model_copy(update=given)
     models = group_by_role(model or settings.models, []).get(None, [])
     with StepProgress(quiet=as_json) as steps:
-        own = Bench(root, settings, models, options, than, None, steps)
-        built, faults = own.build() if dry_run else ({}, [])
-        result = None if dry_run else own.carry_out(new_only=new)
+        repository_bench = Bench(root, settings, models, options, than, None, steps)
+        built, faults = repository_bench.build() if dry_run else ({}, [])
+        result = None if dry_run else repository_bench.carry_out(new_only=new)
     print_notes(result.notes if result else faults)
     if result is None:
-        _print_prompts(own.config(built), as_json=as_json)
+        _print_prompts(repository_bench.config(built), as_json=as_json)
         return
     if as_json:
         rows = [row.model_dump(mode="json") for row in result.rows]
         print_json({"run": result.run, "rows": rows, "notes": result.notes, "builds": result.builds})
     else:
         print_tables([rates_table(result.run, result.rows)])
-        print_line(f"\nsummary: {own.state / 'summary.md'}")
+        print_line(f"\nsummary: {repository_bench.state / 'summary.md'}")
     worse = [row for row in result.rows if row.verdict == "worse"]
     exit_on_complaints([f"worse: {row.model} on {row.suite}: {row.change}" for row in worse])
 

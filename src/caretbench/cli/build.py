@@ -62,7 +62,7 @@ class SuiteCommands(HelpGroup):
         del ctx
         from caretbench.build import usable_builders
 
-        return [one.name for one in usable_builders() if one.about]
+        return [builder.name for builder in usable_builders() if builder.about]
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override] # as above
         """Return the command of a suite; None if no suite has this name.

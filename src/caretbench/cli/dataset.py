@@ -133,7 +133,7 @@ def holdout(
     from caretbench.people.releases.release import holdout_folder
     from caretbench.reports.run_summary import load_run_folder
 
-    parts = [{one.id for one in BuiltSet(path).problems} for path in (folder, holdout_folder(folder))]
+    parts = [{problem.id for problem in BuiltSet(path).problems} for path in (folder, holdout_folder(folder))]
     report = holdout_report([load_run_folder(run) for run in runs], *parts, seed=seed)
     if as_json:
         print_json(report.model_dump(mode="json"))

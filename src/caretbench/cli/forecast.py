@@ -25,7 +25,7 @@ def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -
                 "absent": forecast.absent,
                 "models": [asdict(row) for row in forecast.models],
                 "typing": [asdict(row) for row in forecast.typing],
-                "judges": [{"judge": one.judge, "folder": one.folder} | one.row._asdict() for one in forecast.judges],
+                "judges": [{"judge": row.judge, "folder": row.folder} | row.row._asdict() for row in forecast.judges],
             }
         )
         return
@@ -99,11 +99,11 @@ def _print_judges(judges: Sequence[JudgeForecast]) -> None:
               "cost, expected", "cost, at most")  # fmt: skip
     rows = [
         (
-            one.judge, one.folder, str(one.row.judgements), str(one.row.stored), str(one.row.to_ask),
-            f"{one.row.input_tokens:,}", f"{one.row.worst_output_tokens:,}", _dollars(one.row.expected_cost),
-            _dollars(one.row.worst_cost),
+            judge.judge, judge.folder, str(judge.row.judgements), str(judge.row.stored), str(judge.row.to_ask),
+            f"{judge.row.input_tokens:,}", f"{judge.row.worst_output_tokens:,}", _dollars(judge.row.expected_cost),
+            _dollars(judge.row.worst_cost),
         )
-        for one in judges
+        for judge in judges
     ]  # fmt: skip
     print_line("")
     print_table(rows, header)

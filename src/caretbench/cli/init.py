@@ -28,10 +28,10 @@ def init(
     written, there = write_files(root, surveyed)
     cost = cost_line(root, surveyed)
     if as_json:
-        fits = [one._asdict() for one in surveyed.fits]
+        fits = [fit._asdict() for fit in surveyed.fits]
         print_json(surveyed._asdict() | {"fits": fits, "written": written, "there": there, "cost": cost})
         return
-    print_table([(one.suite, "fits" if one.fits else "no", one.why) for one in surveyed.fits], ("suite", "", "why"))
+    print_table([(fit.suite, "fits" if fit.fits else "no", fit.why) for fit in surveyed.fits], ("suite", "", "why"))
     print_line(f"\nlicence: {surveyed.licence or 'unknown'}\n{cost}")
     for path in (*written, *there):
         print_line(f"{'written' if path in written else 'left as it is'}: {path}")

@@ -123,7 +123,7 @@ def judge(
         return
     plan = JudgingPlan(folder, config, check)
     if dry_run:
-        has_statement_step = any(part.criterion.then for part in plan.batches)
+        has_statement_step = any(batch.criterion.then for batch in plan.batches)
         print_judging_forecast(
             plan.forecast(without_sending(open_client)),
             plan.config.control_problems,
@@ -165,7 +165,7 @@ def _finish(
     from caretbench.reports.output.text_output import print_tables
     from caretbench.reports.run_summary import load_run_folder, write_html
 
-    keys = {part.criterion.key for part in plan.batches}
+    keys = {batch.criterion.key for batch in plan.batches}
     scores = [
         entry for entry in judged_scores(JudgedRun.of_folder(plan.folder, plan.text_of)) if entry.criterion in keys
     ]

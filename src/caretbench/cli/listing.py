@@ -99,14 +99,15 @@ def _print_suites(suites: Sequence[Suite], *, as_json: bool) -> None:
     if as_json:
         print_json(
             [
-                {"suite": one.name, "about": one.about, "needs": one.needs, "cpu_minutes": one.cpu_minutes}
-                | {"labels": list(one.strata)}
-                for one in suites
+                {"suite": suite.name, "about": suite.about, "needs": suite.needs, "cpu_minutes": suite.cpu_minutes}
+                | {"labels": list(suite.strata)}
+                for suite in suites
             ]
         )
         return
     rows = [
-        [one.name, one.about, one.needs, "" if one.cpu_minutes is None else f"{one.cpu_minutes:g}"] for one in suites
+        [suite.name, suite.about, suite.needs, "" if suite.cpu_minutes is None else f"{suite.cpu_minutes:g}"]
+        for suite in suites
     ]
     print_table(rows, ("suite", "measures", "needs", "CPU minutes, 100 problems"))
 

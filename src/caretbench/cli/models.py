@@ -171,7 +171,7 @@ def _facts(target: str, header: GgufHeader) -> dict[str, Any]:
         why = None
     except UsageError as error:
         family, why = None, str(error)
-    known = catalogue().get(target)
+    listed = catalogue().get(target)
     return {
         "file": str(header.path),
         "size_bytes": header.size_bytes,
@@ -184,7 +184,7 @@ def _facts(target: str, header: GgufHeader) -> dict[str, Any]:
         "special_tokens": len(tokens),
         "conversations": "chat template in the file" if header.chat_template else "no chat template",
         "fim_format": family or f"none: {why}",
-        "licence": known.licence if known else header.text("general.license"),
+        "licence": listed.licence if listed else header.text("general.license"),
     }
 
 

@@ -22,11 +22,11 @@ def with_options(*options: str | Option) -> Callable[[Callable[..., None]], Call
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)
-        own = [entry for entry in signature.parameters.values() if entry.kind is not entry.VAR_KEYWORD]
-        added = [option_parameter(OPTIONS_BY_NAME[one] if isinstance(one, str) else one) for one in options]
+        declared = [entry for entry in signature.parameters.values() if entry.kind is not entry.VAR_KEYWORD]
+        added = [option_parameter(OPTIONS_BY_NAME[option] if isinstance(option, str) else option) for option in options]
         parameters = [
             entry.replace(kind=inspect.Parameter.KEYWORD_ONLY) if number else entry
-            for number, entry in enumerate((*own, *added))
+            for number, entry in enumerate((*declared, *added))
         ]
         command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined] # read by typer
         command.__annotations__ = {entry.name: entry.annotation for entry in parameters} | {"return": None}

@@ -50,7 +50,7 @@ def pull(
 
     # All names first: a misspelled one is found before anything is fetched.
     builders = [load_builder(name) for name in suite_names]
-    other = next((one.name for one in builders if not one.has_editions), None)
+    other = next((chosen.name for chosen in builders if not chosen.has_editions), None)
     if other is not None and (data or mirror):
         raise UsageError(f"--data and --mirror: {other} has no editions; they are options of `caretbench pull record`")
     for builder in builders:

@@ -83,8 +83,8 @@ def _policy_key(manifest: Manifest, policy: str | None) -> str:
     keys = (manifest.policy, *manifest.further_policies)
     if policy is None:
         return manifest.policy
-    if known := [key for key in keys if policy in (key, key.partition("@")[0])]:
-        return known[0]
+    if fitting := [key for key in keys if policy in (key, key.partition("@")[0])]:
+        return fitting[0]
     raise UsageError(f"the run was not scored under the policy {policy!r}, but under {', '.join(keys)}")
 
 
@@ -204,9 +204,9 @@ def _measure_again(answer: _Answer, *, as_json: bool) -> None:
     from caretbench.suites import load_suite
 
     problem, suite = answer.problem, answer.manifest.suite
-    measurements = load_suite(suite).measure(problem, answer.inserted, answer.manifest.profile)
+    measured = load_suite(suite).measure(problem, answer.inserted, answer.manifest.profile)
     if as_json:
-        rows = [{"scorer": one.scorer, "values": dict(one.values), **one.details} for one in measurements]
+        rows = [{"scorer": measure.scorer, "values": dict(measure.values), **measure.details} for measure in measured]
         content = {"id": problem.id, "text": answer.completion.text, "measured": rows}
         print_line(json.dumps(content, indent=2, ensure_ascii=False))
     else:
@@ -214,19 +214,19 @@ def _measure_again(answer: _Answer, *, as_json: bool) -> None:
         if answer.inserted != answer.completion.text:
             print_line(f"--- inserted text ({', '.join(answer.steps)}) ---\n{answer.inserted}")
         print_line(f"--- reference ---\n{problem.reference}")
-        for one in measurements:
-            print_line(f"--- {one.scorer} ---")
-            for name, value in one.values.items():
+        for measure in measured:
+            print_line(f"--- {measure.scorer} ---")
+            for name, value in measure.values.items():
                 print_line(f"{name}: {value:.4g}")
-            for name, detail in one.details.items():
+            for name, detail in measure.details.items():
                 if detail:
                     print_line(f"{name}: {detail}")
         print_line(f"prompt: caretbench show {suite} {problem.id} --data …")
     differing = [
         f"{name} ({stored.values[name]:g} stored, {value:g} now)"
-        for one in measurements
-        if (stored := answer.scores.get(one.scorer)) is not None
-        for name, value in one.values.items()
+        for measure in measured
+        if (stored := answer.scores.get(measure.scorer)) is not None
+        for name, value in measure.values.items()
         if name in stored.values and not math.isclose(stored.values[name], value, rel_tol=1e-9, abs_tol=1e-12)
     ]
     if differing:

@@ -105,10 +105,10 @@ def make(
     from caretbench.training.pair_making import PairOptions
     from caretbench.training.pair_set import PAIR_ROLES, make_pair_set, parse_shares, terms_notes
 
-    counting = [one.spec for one in group_by_role(model or (), PAIR_ROLES).get(None, ())]
+    counting = [entry.spec for entry in group_by_role(model or (), PAIR_ROLES).get(None, ())]
     if len(counting) > 1:
         raise UsageError(f"-m {counting[1]}: tokens are counted by one model; roles: {', '.join(PAIR_ROLES)}")
-    roles = models_by_role("pairs", PAIR_ROLES, [one for one in model or () if one not in counting])
+    roles = models_by_role("pairs", PAIR_ROLES, [option for option in model or () if option not in counting])
     config = models_config(roles, options)
     chosen = PairOptions(per_file, parse_shares(share or ()), context, language or (), seed)
     print_notes(terms_notes({role: named[0].spec for role, named in roles.items()}))

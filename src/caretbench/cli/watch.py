@@ -76,22 +76,22 @@ def watch(
     if len(checkpoints) == 1:
         raise UsageError(f"{folder}: one checkpoint, and nothing to compare it with; name its base: --base SPEC")
     configs = []
-    for name, _, data in (one.partition("=") for one in suite):
+    for name, _, data in (option.partition("=") for option in suite):
         load_suite(name)
         first = [NamedModel(checkpoints[0].name, checkpoints[0].spec)]
         configs.append(config_from_options(name, options | {"data": data or None}, first))
-    config = configs[0].model_copy(update={"suites": tuple(one.suites[0] for one in configs)})
-    place = output or Path("runs") / f"watch-{folder.resolve().name}"
+    config = configs[0].model_copy(update={"suites": tuple(of_suite.suites[0] for of_suite in configs)})
+    runs_folder = output or Path("runs") / f"watch-{folder.resolve().name}"
     with StepProgress(quiet=as_json) as steps:
         curves, complaints = watched(
-            checkpoints, config, place, opener=open_client, check_access=check_access, progress=steps
+            checkpoints, config, runs_folder, opener=open_client, check_access=check_access, progress=steps
         )
     if as_json:
-        print_json({"curves": [one.to_json() for one in curves], "complaints": complaints})
+        print_json({"curves": [of_suite.to_json() for of_suite in curves], "complaints": complaints})
     for curve in () if as_json else curves:
         print_tables(comparison_tables(curve.comparison), [*curve.sentences(), *curve.comparison.notes])
     if html and curves:
-        write_atomically(place / "watch.html", watch_page(curves))
+        write_atomically(runs_folder / "watch.html", watch_page(curves))
         if not as_json:
-            print_line(f"\nreport: {place / 'watch.html'}")
+            print_line(f"\nreport: {runs_folder / 'watch.html'}")
     exit_on_complaints(complaints)

@@ -66,7 +66,7 @@ def _is_needless_again(line: str, language: str) -> bool:
         node = (
             node.named_children[0]
             if len(node.named_children) == 1
-            else next((one for one in node.named_children if one.type in values), None)
+            else next((child for child in node.named_children if child.type in values), None)
         )
     return False
 
@@ -94,15 +94,15 @@ def _is_needless_branch(node: tree_sitter.Node, language: str, *, opens: bool) -
     body = node.named_children[-1]
     while body.named_child_count == 1 and body.type not in kinds.jumps:
         body = body.named_children[0]
-    runs = any(one.type in kinds.calls | kinds.creations | kinds.macros for one in walk(node))
+    runs = any(inner.type in kinds.calls | kinds.creations | kinds.macros for inner in walk(node))
     return not runs and (opens or body.type in kinds.jumps)
 
 
 def _assigns_the_same(node: tree_sitter.Node, line: str, language: str) -> bool:
     kinds = node_kinds(language)
     calls = kinds.calls | kinds.creations | kinds.macros
-    runs = any(one.type in calls for one in walk(node))
-    parts = [part.strip() for part in text_of(node).split("=", 1)]
+    runs = any(inner.type in calls for inner in walk(node))
+    parts = [side.strip() for side in text_of(node).split("=", 1)]
     plain = len(parts) == 2 and parts[0][-1:].isalnum() and parts[0] not in parts[1]
     return plain and (not runs or sum(map(str.isalnum, line)) > _MIN_REPEATED_CHARACTERS)
 
@@ -144,7 +144,7 @@ def with_plain_line_ends(text: str, surroundings: Surroundings) -> str:
         text = text[head.rfind("\n") + 1 :]
     bare = text.strip("\n")
     if bare != text and caret_line.strip() and bare and not surroundings.parses_with(text):
-        shorter = next((one for one in (text.rstrip("\n"), bare) if surroundings.parses_with(one)), None)
+        shorter = next((cut for cut in (text.rstrip("\n"), bare) if surroundings.parses_with(cut)), None)
         return text if shorter is None else shorter
     return text
 
@@ -287,9 +287,9 @@ def _closing_end(text: str, surroundings: Surroundings) -> int | None:
 def _following_types(tokens: list[tree_sitter.Node]) -> list[str]:
     """Return, for each token, the type of the next one that is no comment; empty if there is none."""
     following = [""] * len(tokens)
-    for place in range(len(tokens) - 1, 0, -1):
-        kind = tokens[place].type
-        following[place - 1] = following[place] if kind.endswith("comment") else kind
+    for position in range(len(tokens) - 1, 0, -1):
+        kind = tokens[position].type
+        following[position - 1] = following[position] if kind.endswith("comment") else kind
     return following
 
 

@@ -129,20 +129,20 @@ def _parses(surroundings: Surroundings, text: str) -> bool:
         # The grammar accepts tabs among blanks, and lines that are indented without reason.
         return is_well_formed_text(program, language) and python_module(program) is not None
     if surroundings.after.strip():
-        known = not get_language(language).preprocessed
-        return is_well_formed_text(program, language) or (not known and surroundings.is_whole(text))
+        grammar_decides = not get_language(language).preprocessed
+        return is_well_formed_text(program, language) or (not grammar_decides and surroundings.is_whole(text))
     end = get_language(language).block_end
     if end:
         return any(is_well_formed_text(program + f"\n{end}" * count, language) for count in range(MAX_ENDS))
     data = encode(program)
-    closers = (CLOSERS[one] for one in reversed(open_brackets(parse(data, language), len(data))))
+    closers = (CLOSERS[opener] for opener in reversed(open_brackets(parse(data, language), len(data))))
     return is_well_formed_text("\n".join((program, *closers)), language)
 
 
 def tokens_between(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tree_sitter.Node]:
     """Yield the tokens that begin within the bytes ``start`` to ``end``; a string counts as one token."""
     # Brackets within a string are text, and interpolated ones would be counted.
-    for node in walk(tree.root_node, start, end, closed=lambda one: one.type == "string"):
+    for node in walk(tree.root_node, start, end, closed=lambda outer: outer.type == "string"):
         if (node.child_count == 0 or node.type == "string") and node.start_byte >= start:
             yield node
 

@@ -198,10 +198,10 @@ def _without_tags(text: str, surroundings: Surroundings) -> str:
     close = re.compile(rf"{re.escape(tag['mark'])}/{re.escape(tag['name'])}[>\]]")
     ends = [hit.span() for hit in close.finditer(text, tag.end())]
     end, behind = ends[-1] if ends else (len(text), len(text))
-    known = tag["name"].lower() in _TAG_NAMES or _names_language(tag["name"], surroundings.language)
+    names_code = tag["name"].lower() in _TAG_NAMES or _names_language(tag["name"], surroundings.language)
     tail = text[behind:].strip()
     # Without its end only a known name is a tag; an element of JSX is code.
-    if not (known or (ends and not tail)) or CODE_MARKS.search(tail) or surroundings.parses_with(text):
+    if not (names_code or (ends and not tail)) or CODE_MARKS.search(tail) or surroundings.parses_with(text):
         return text
     return _with_line_end(text[tag.end() : end].removeprefix("\n"), surroundings)
 

@@ -40,21 +40,21 @@ def safim_control(text: str, surroundings: Surroundings) -> str:
     """
     if surroundings.language == _PYTHON:
         return next((line for line in text.splitlines() if line.strip()), "")
-    return next((text[:place] for place, depth in _closing_brackets(text) if depth < 0), text)
+    return next((text[:position] for position, depth in _closing_brackets(text) if depth < 0), text)
 
 
 def safim_api_call(text: str, surroundings: Surroundings) -> str:  # noqa: ARG001  the released code looked at the text alone
     """Return the text up to its first ``)`` that leaves no bracket open: of chained calls, the first."""
-    return next((text[: place + 1] for place, depth in _closing_brackets(text) if depth <= 0), text)
+    return next((text[: position + 1] for position, depth in _closing_brackets(text) if depth <= 0), text)
 
 
 def _closing_brackets(text: str) -> Iterator[tuple[int, int]]:
     """Yield the position of each ``)``, and the number of brackets that are open after it."""
     depth = 0
-    for place, character in enumerate(text):
+    for position, character in enumerate(text):
         depth += (character == "(") - (character == ")")
         if character == ")":
-            yield place, depth
+            yield position, depth
 
 
 def safim_block(text: str, surroundings: Surroundings) -> str:
@@ -130,13 +130,13 @@ def crosscodeeval_statement(text: str, surroundings: Surroundings) -> str:
     such an end, the whole text is returned.
     """
     if not get_language(surroundings.language).indented:
-        end = next((place for place, character in enumerate(text) if character in ";{}"), 0)
+        end = next((position for position, character in enumerate(text) if character in ";{}"), 0)
         return text[: end + 1] if end else text
-    before, place = encode(surroundings.before), 0
+    before, position = encode(surroundings.before), 0
     for _ in range(max_cuts(len(surroundings.program(text)))):
-        place = text.find("\n", place + 1)
-        if place < 0:
+        position = text.find("\n", position + 1)
+        if position < 0:
             break
-        if parses_as_released(before + encode(text[:place]), surroundings.language):
-            return text[:place].rstrip()
+        if parses_as_released(before + encode(text[:position]), surroundings.language):
+            return text[:position].rstrip()
     return text

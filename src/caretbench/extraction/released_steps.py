@@ -175,11 +175,11 @@ def _first_alike(compared: Sequence[tuple[int, str]], lines: Sequence[tuple[int,
 
 
 def _alike(first: str, second: str) -> bool:
-    one, other = first.replace(" ", ""), second.replace(" ", "")
+    first, second = first.replace(" ", ""), second.replace(" ", "")
     # The ratio is at most twice the shorter length by the sum of both: no need to compare what is far longer.
-    if 2 * min(len(one), len(other)) <= _ALIKE * (len(one) + len(other)):
+    if 2 * min(len(first), len(second)) <= _ALIKE * (len(first) + len(second)):
         return False
-    return difflib.SequenceMatcher(None, one, other).ratio() > _ALIKE
+    return difflib.SequenceMatcher(None, first, second).ratio() > _ALIKE
 
 
 _PAIRS = (("{", "}"), ("[", "]"), ("(", ")"))
@@ -232,10 +232,10 @@ def _reindent(text: str, surroundings: Surroundings) -> str:
     if first is None:
         return text
     by = _expected_column(first, whole, unit or _TAB) - _indent(first)
-    moved = (" " * max(0, _indent(line) + by) + own.lstrip() for line, own in zip(plain, lines, strict=True))
+    moved = (" " * max(0, _indent(line) + by) + original.lstrip() for line, original in zip(plain, lines, strict=True))
     # Four blanks within a line become a tab, too: a fault of the released code.
     moved = (line.replace(" " * _TAB, "\t") if tabs else line for line in moved)
-    kept = [line if own.strip() else own for line, own in zip(moved, lines, strict=True)]
+    kept = [line if original.strip() else original for line, original in zip(moved, lines, strict=True)]
     return "\n".join(kept).removeprefix(caret_line)
 
 
@@ -283,7 +283,7 @@ def answer_as_published(text: str, surroundings: Surroundings) -> str:  # noqa: 
     """
     if _FENCE in text:
         return _last_block(text) or ""
-    ends = [place for token in END_TOKENS if (place := text.find(token)) >= 0]
+    ends = [position for token in END_TOKENS if (position := text.find(token)) >= 0]
     return text[: min(ends)] if ends else text
 
 

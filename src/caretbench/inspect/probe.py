@@ -217,12 +217,12 @@ def probe(client: ModelClient, strategy: PromptStrategy) -> ProbeReport:
         return report.model_copy(update={"failure": f"the probe cannot be asked so: {error}"})
     first = requests[0]
     outcomes = list(client.submit([first]))
-    failure = next((one for one in outcomes if isinstance(one, ModelFailure)), None)
+    failure = next((outcome for outcome in outcomes if isinstance(outcome, ModelFailure)), None)
     # A server that is not there, or a wrong key, would fail the other requests in the same way.
     if failure is not None and failure.kind != "refused":
         return report.model_copy(update={"failure": failure.message, "asked": 1})
     # A refusal may be about the suffix: then the rest of the probe is about what remains.
-    remaining = requests[1:] if failure is None else [one for one in requests if one.id.endswith("/none")]
+    remaining = requests[1:] if failure is None else [request for request in requests if request.id.endswith("/none")]
     outcomes += client.submit(remaining)
     if failure is None:
         outcomes += client.submit([first.model_copy(update={"id": "again"}), _twice(first)])
@@ -261,7 +261,7 @@ def _twice(request: ModelRequest) -> ModelRequest:
 
 
 def _latency(answers: Iterable[ModelAnswer]) -> dict[str, float | None]:
-    latencies = [one.latency for one in answers if one.latency is not None]
+    latencies = [answer.latency for answer in answers if answer.latency is not None]
     firsts = [latency.first_s for latency in latencies if latency.first_s is not None]
     return {
         "first_s": median(firsts) if firsts else None,
@@ -273,24 +273,25 @@ def _judge(
     report: ProbeReport, requests: list[ModelRequest], outcomes: Iterable[ModelAnswer | ModelFailure]
 ) -> ProbeReport:
     every = list(outcomes)
-    answers = [one for one in every if isinstance(one, ModelAnswer)]
-    by_id = {one.request_id: one for one in answers if one.sample == 0}
+    answers = [outcome for outcome in every if isinstance(outcome, ModelAnswer)]
+    by_id = {answer.request_id: answer for answer in answers if answer.sample == 0}
     evidence = tuple(_evidence(number, item, by_id) for number, item in enumerate(items()))
+    reasons = {one_line(answer.finish_reason, 40) for answer in answers if answer.finish_reason}
     again, before = by_id.get("again"), by_id.get(requests[0].id)
     return report.model_copy(
         update={
-            "served_by": next((one.served_by for one in answers if one.served_by), None),
-            "failure": next((one.message for one in every if isinstance(one, ModelFailure)), None),
+            "served_by": next((answer.served_by for answer in answers if answer.served_by), None),
+            "failure": next((outcome.message for outcome in every if isinstance(outcome, ModelFailure)), None),
             "suffix": _verdict(requests, evidence),
             "evidence": evidence,
             "asked": len(every),
             "answered": len(answers),
-            "ended": sum(one.finish_reason not in (None, "length") for one in answers),
+            "ended": sum(answer.finish_reason not in (None, "length") for answer in answers),
             "repeated": _repeated(requests[0], answers),
-            "finish_reasons": tuple(sorted({one_line(one.finish_reason, 40) for one in answers if one.finish_reason})),
-            "usage": any(one.usage is not None for one in answers),
+            "finish_reasons": tuple(sorted(reasons)),
+            "usage": any(answer.usage is not None for answer in answers),
             "deterministic": again.text == before.text if again and before else None,
-            "several_per_request": _together([one for one in answers if one.request_id == "twice"]),
+            "several_per_request": _together([answer for answer in answers if answer.request_id == "twice"]),
             **_latency(answers),
         }
     )
@@ -333,7 +334,7 @@ def _repeated(request: ModelRequest, answers: list[ModelAnswer]) -> int:
     if not isinstance(request.prompt, TextPrompt):
         return 0
     sentinels = set(re.findall(r"<[^<>\s]{3,40}>", request.prompt.text))
-    return sum(any(sentinel in (one.text or "") for sentinel in sentinels) for one in answers)
+    return sum(any(sentinel in (answer.text or "") for sentinel in sentinels) for answer in answers)
 
 
 def _together(answers: list[ModelAnswer]) -> bool | None:

@@ -110,19 +110,14 @@ class FillQuestionStrategy(QuestionStrategy):
 
 
 def _parts(question: Question) -> Iterator[str]:
-    for message in question.messages:
-        yield message.text.rstrip("\n")
-    if not question.messages:
-        yield from _own_parts(question)
+    if question.messages:
+        yield from (message.text.rstrip("\n") for message in question.messages)
+    else:
+        yield question.text.rstrip("\n")
+        yield from (f"{file.path}:\n{file.text.rstrip(chr(10))}" for file in question.context)
+        for letter, choice in zip(LETTERS, question.choices, strict=False):
+            yield f"Choice {letter}:\n{choice.rstrip(chr(10))}"
     yield "The letter of the right choice\nAnswer:" if question.choices else "Answer:"
-
-
-def _own_parts(question: Question) -> Iterator[str]:
-    yield question.text.rstrip("\n")
-    for file in question.context:
-        yield f"{file.path}:\n{file.text.rstrip(chr(10))}"
-    for letter, choice in zip(LETTERS, question.choices, strict=False):
-        yield f"Choice {letter}:\n{choice.rstrip(chr(10))}"
 
 
 def _check(question: Question) -> None:

@@ -62,7 +62,7 @@ class PromptStrategy(ABC):
             return self.render(caret, budget)
         if self.kind == "chat" and self.takes_instructions:
             parts = (caret.statement.strip(), caret.instruction)
-            shown = {"instruction": "\n\n".join(part for part in parts if part)}
+            shown = {"instruction": "\n\n".join(text for text in parts if text)}
         else:
             shown = {"prefix": caret.statement + caret.prefix}
         return self.render(caret.model_copy(update={**shown, "statement": None}), budget)

@@ -100,34 +100,37 @@ def typing_forecast(
 ) -> Iterator[TypingForecast]:
     """Yield a forecast of the sessions of a model for each bound. Problems without a valid prompt are not in it."""
     stage = TypingStage(problems, folder, trigger)
-    known = stage.known(tested_model)
-    rows = [row for one in stage.problems if (row := _bounds(tested_model, one, stage, known)) is not None]
+    stored_answers = stage.known(tested_model)
+    bounds_of_problems = (_bounds(tested_model, problem, stage, stored_answers) for problem in stage.problems)
+    rows = [row for row in bounds_of_problems if row is not None]
     finished = [row for row in rows if row.finished]
     room = max(1, sum(row.most - row.least for row in finished))
     needed = {"expected": sum(row.stored - row.least for row in finished) / room} if finished else {}
     others, price = [row for row in rows if not row.finished], tested_model.price
     for bound, share in ({"at least": 0.0} | needed | {"at most": 1.0}).items():
         coming = [max(0.0, row.least + share * (row.most - row.least) - row.stored) for row in others]
-        number, tokens = sum(coming), round(sum(one * row.tokens for one, row in zip(coming, others, strict=True)))
+        number = sum(coming)
+        tokens = round(sum(requests * row.tokens for requests, row in zip(coming, others, strict=True)))
         cost = None if price is None else price.token_cost(tokens, round(number * TYPED_TOKENS))
         # By what answers cost: those of a line had 7 tokens of 48 in a trial.
-        cost = number * fmean(known.costs) if bound == "expected" and known.costs else cost
+        cost = number * fmean(stored_answers.costs) if bound == "expected" and stored_answers.costs else cost
         yield TypingForecast(
             tested_model.name, str(folder.path), len(rows), len(finished), sum(row.stored for row in rows), bound,
-            round(number), tokens, cost, number * fmean(known.seconds) if known.seconds else None,
+            round(number), tokens, cost, number * fmean(stored_answers.seconds) if stored_answers.seconds else None,
         )  # fmt: skip
 
 
 def _bounds(
-    tested_model: ModelUnderTest, problem: Problem, stage: TypingStage, known: TypedModelAnswers
+    tested_model: ModelUnderTest, problem: Problem, stage: TypingStage, stored_answers: TypedModelAnswers
 ) -> _Bounds | None:
     text, reference = stage.texts[problem.id], problem.reference
     try:
         prompt = tested_model.typing_prompt(tested_model.typing_window(problem), reference)
     except UnpromptableError:
         return None
-    answers = (lambda at: reference[at:], lambda _: "", known.answers[problem.id].get)
-    least, most, stored = ([shown is not None for _, shown in text.session(stage.trigger, one)] for one in answers)
+    answers = (lambda at: reference[at:], lambda _: "", stored_answers.answers[problem.id].get)
+    sessions = (text.session(stage.trigger, answer) for answer in answers)
+    least, most, stored = ([shown is not None for _, shown in session] for session in sessions)
     # The answer at the caret is not asked for here.
     counts = (len(least) - 1, len(most) - 1, max(0, sum(stored) - 1))
     return _Bounds(*counts, stored[-1], tested_model.count_tokens(prompt_text(prompt)))
@@ -235,20 +238,20 @@ def _judged(plan: ResolvedRun, clients: Clients, coming: Sequence[Sequence[Probl
     for judge in plan.judges:
         with clients.open_client(judge) as client:
             for resolved, problems in zip(plan.suites, coming, strict=True):
-                for part in plan.criterion_batches(resolved):
+                for batch in plan.criterion_batches(resolved):
                     settings = JudgingSettings(
                         resolved.policy, resolved.profile, text_of=resolved.suite.judged_text,
                         controls=resolved.suite.caret_controls,
                     )  # fmt: skip
-                    texts = settings.texts(resolved.folder, part, not_scored=True).texts
-                    ours = {problem.id for problem in part.problems}
+                    texts = settings.texts(resolved.folder, batch, not_scored=True).texts
+                    ours = {problem.id for problem in batch.problems}
                     texts += [
                         DistinctText(problem, problem.reference, f"to come {number}")
                         for number, problem in enumerate(problems)
                         if problem.id in ours
                     ]
                     row = judging_forecast(
-                        resolved.folder, requested_judgements(part.criterion, texts, None), client, judge.name,
-                        part.criterion, part.criterion.sampling, plan.price(judge),
+                        resolved.folder, requested_judgements(batch.criterion, texts, None), client, judge.name,
+                        batch.criterion, batch.criterion.sampling, plan.price(judge),
                     )  # fmt: skip
                     yield JudgeForecast(judge.name, str(resolved.folder.path), row)

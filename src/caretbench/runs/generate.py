@@ -205,7 +205,7 @@ class ModelUnderTest:
 
     def asked(self, problems: Sequence[Problem]) -> Sequence[Problem]:
         """Return the problems that the model is asked: without their text only those that can be shown so."""
-        return problems if self.blind is None else [one for one in problems if self.blind(one) is not None]
+        return problems if self.blind is None else [problem for problem in problems if self.blind(problem) is not None]
 
     def pending_samples(
         self, problems: Sequence[Problem], stored: Mapping[str, set[int]]
@@ -406,8 +406,8 @@ class CompletionRequests(StageRequests[Problem]):
 
     def sampling(self, pending: PendingRequest[Problem]) -> Sampling:
         """Return the sampling chosen for the model; behind typed text with the room of a line."""
-        own = self.tested_model.sampling
-        return own.model_copy(update={"max_tokens": min(own.max_tokens, TYPED_TOKENS)}) if pending.at else own
+        chosen = self.tested_model.sampling
+        return chosen.model_copy(update={"max_tokens": min(chosen.max_tokens, TYPED_TOKENS)}) if pending.at else chosen
 
     def worst_cost(self, pending: PendingRequest[Problem]) -> float:
         """Return the maximum cost in US dollars: full-length answers, each with the whole prompt."""

@@ -249,6 +249,6 @@ class _JudgeAsking:
 def _record(folder: RunFolder, info: ModelInfo) -> None:
     manifest = folder.manifest()
     # Parameters too: the same judge with another sampling is another one.
-    if (info.model, info.parameters) not in {(known.model, known.parameters) for known in manifest.judges}:
+    if (info.model, info.parameters) not in {(judge.model, judge.parameters) for judge in manifest.judges}:
         manifest.judges.append(info)
         folder.write_manifest(manifest)

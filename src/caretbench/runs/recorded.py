@@ -157,9 +157,8 @@ class _Recorded:
             ids: list[str] = []
             self.passed_over[path] = ids
             if log is not None:
-                rows: Iterator[Completion] = (
-                    row for row in log.completions(problems, ids.append) if self._chosen(row.model)
-                )
+                answers = log.completions(problems, ids.append)
+                rows: Iterator[Completion] = (row for row in answers if not self.models or row.model in self.models)
                 described: Mapping[tuple[str, str], ModelInfo] = log.models
             else:
                 rows = self._of_file(path, problems, ids.append)
@@ -170,9 +169,6 @@ class _Recorded:
                 info = described.get(key) or ModelInfo(model=key[0], source="recorded", parameters=key[1])
                 self.seen.setdefault(key, info)
                 yield completion
-
-    def _chosen(self, model: str) -> bool:
-        return not self.models or model in self.models
 
     def _of_file(self, path: Path, problems: Mapping[str, Problem], passed_over: PassedOver) -> Iterator[Completion]:
         names = baselines_of_run(self.resolved.suite.name)

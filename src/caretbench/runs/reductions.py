@@ -70,10 +70,10 @@ def reduce_answers(
     """
     active = dict(answers)
     while active:
-        for key in [key for key, one in active.items() if one.text is None]:
+        for key in [key for key, answer in active.items() if answer.text is None]:
             if (measured := active.pop(key).measured) is not None:
                 yield key, measured
-        texts = {key: one.text for key, one in active.items() if one.text is not None}
+        texts = {key: answer.text for key, answer in active.items() if answer.text is not None}
         requests = [shorter_request(request(key, text), id=key) for key, text in texts.items()]
         for result in submit(requests) if requests else ():
             active[result.id].tell(result)

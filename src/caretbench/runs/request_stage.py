@@ -327,7 +327,7 @@ class RequestStage(Generic[Item]):
         row = self.work.row(entry, answer, whole)
         unstored = self._unstored.pop(entry.id, 0.0)
         # Without a known cost all of it stays reserved, as no row has it.
-        known = 0.0 if cost is None else worst
+        settled = 0.0 if cost is None else worst
         if row is None:
             # Another id: the first one may still have samples in flight.
             again = PendingRequest(
@@ -336,11 +336,11 @@ class RequestStage(Generic[Item]):
             )  # fmt: skip
             self._again.append(again)
             self._unstored[again.id] = unstored + (cost or 0.0)
-            self._reservations.change(entry.id, (cost or 0.0) - known)
+            self._reservations.change(entry.id, (cost or 0.0) - settled)
             return
         self.rows.append(row)
         # After the row: a kill in between counts a cost twice, and never forgets it.
-        self._reservations.change(entry.id, -known - unstored)
+        self._reservations.change(entry.id, -settled - unstored)
         if _key(row) in self.errors.stored_keys:
             self.resolved.add(_key(row))
         counts.answered += 1

@@ -68,7 +68,7 @@ def run(
     progress = progress or Progress()
     begun = undivided(plan)
     if not begun or all((limit or 0) > MEASURED for limit in begun.values()):
-        return _run(with_limits(plan, {place: limit or 0 for place, limit in begun.items()}), opener, progress, probe)
+        return _run(with_limits(plan, {index: limit or 0 for index, limit in begun.items()}), opener, progress, probe)
     return _run_within_budget(plan, begun, (opener, progress, probe))
 
 
@@ -121,15 +121,15 @@ def _run(plan: ResolvedRun, opener: ClientOpener, progress: Progress, probe: Pro
             session.begin([*infos[place], *baselines])
         budget = plan_budget(plan)
         result = RunResult(complaints=_generate(plan, clients, sessions, budget, progress))
-        answered = {place: one for place, one in sessions.items() if _answered(one, plan.models)}
+        answered = {place: opened for place, opened in sessions.items() if _answered(opened, plan.models)}
         result.complaints += _judge_and_score(plan, clients, answered, budget)
         refused = {
             f"{plan.suites[place].folder.path.name}{f', {title}' if title else ''}": reason
             for (title, place), reason in clients.refused.items()
         }
         result.complaints += [f"{name}: {reason}" for name, reason in refused.items()]
-        result.folders = [one.folder for place, one in answered.items() if ("", place) not in clients.refused]
-        result.seconds = {one.folder.path: one.seconds for one in sessions.values()}
+        result.folders = [opened.folder for place, opened in answered.items() if ("", place) not in clients.refused]
+        result.seconds = {opened.folder.path: opened.seconds for opened in sessions.values()}
         if plan.is_tolerant:
             write_absent(config.root, {**plan.absent, **refused})
     return result
@@ -144,8 +144,8 @@ def _sessions(
     for place, resolved in enumerate(plan.suites):
         if infos[place]:
             with _tolerating(plan, clients.refused, place):
-                own = executor if resolved.execute else None
-                session = RunSession(resolved, own, _progress_of(plan, resolved, progress))
+                suite_executor = executor if resolved.execute else None
+                session = RunSession(resolved, suite_executor, _progress_of(plan, resolved, progress))
                 sessions[place] = stack.enter_context(session)
     return sessions
 
@@ -404,7 +404,7 @@ def divided(
         dollars: Money for all of them.
     """
     drawn = {index: _limited(plan.suites[index], len(plan.suites[index].problems)).problems for index in costs}
-    sizes = {index: group_sizes([one for one in problems if has_verdicts(one)]) for index, problems in drawn.items()}
+    sizes = {index: group_sizes(list(filter(has_verdicts, problems))) for index, problems in drawn.items()}
 
     def limits(difference: float) -> dict[int, int]:
         counts = {}
@@ -433,9 +433,9 @@ def begun_limit(resolved: ResolvedSuite) -> int | None:
     wanted = resolved.selection.select, resolved.selection.seed
     manifest = stored_manifest(resolved, resolved.folder.path) or {}
     limits = [
-        one.get("limit")
-        for one in manifest.get("selections") or []
-        if (one.get("select"), one.get("seed", 0)) == wanted
+        stored.get("limit")
+        for stored in manifest.get("selections") or []
+        if (stored.get("select"), stored.get("seed", 0)) == wanted
     ]
     return limits[-1] if limits else None
 

@@ -191,11 +191,11 @@ class ScoringStage:
             scored = (row.model, row.scorer, row.policy, row.profile)
             if scored == (REFERENCE, self._execution, self.policy.key, self.profile):
                 self._settle(row)
-        known = self._references_of_other_policies()
+        elsewhere = self._references_of_other_policies()
         for reference in missing:
-            if reference.problem_id in known:
-                self._write_reference(reference, known[reference.problem_id], appender)
-        missing = [reference for reference in missing if reference.problem_id not in known]
+            if reference.problem_id in elsewhere:
+                self._write_reference(reference, elsewhere[reference.problem_id], appender)
+        missing = [reference for reference in missing if reference.problem_id not in elsewhere]
         # Answers wait here for the verdict on their reference.
         self._held = {reference.problem_id: [] for reference in missing}
         self.report("references", 0, len(missing))
@@ -236,9 +236,8 @@ class ScoringStage:
         """Yield the completions that must be run, problem by problem; append the rows of the others on the way."""
         # 12,860 of 80,952 completions of nine models are distinct: those of a problem are measured together, equal ones
         # once.
-        by_problem = grouped(
-            (one.problem_id, one) for one in self.folder.stored_completions() if one.problem_id in self._problems
-        )
+        stored = (row for row in self.folder.stored_completions() if row.problem_id in self._problems)
+        by_problem = grouped((row.problem_id, row) for row in stored)
         self.report("completions", 0, sum(map(len, by_problem.values())))
         # Popped problem by problem, so that the texts of a large run leave memory as they are scored.
         for identity in [*by_problem]:
@@ -400,12 +399,11 @@ class ScoringStage:
             assert made is not None  # noqa: S101  an answer of the problem has run
             return made.model_copy(update={"reference_cpu_s": self._reference_cpu_s.get(problem.id)})
 
-        waiting = {key: one for key, one in answers.items() if one is not None}
+        waiting = {key: answer for key, answer in answers.items() if answer is not None}
         self.report("reductions", 0, len(waiting))
         for key, measured in reduce_answers(waiting, request, executor.submit):
-            rows = [self._row(one, scorer, values=measured.values, details=measured.details)
-                    for one in completions[key]]  # fmt: skip
-            self._write(appender, *rows)
+            content = {"values": measured.values, "details": measured.details}
+            self._write(appender, *(self._row(equal, scorer, **content) for equal in completions[key]))
             self.report("reductions", 1, None)
 
     def _run(
@@ -430,7 +428,7 @@ class ScoringStage:
                     record(completion, text, verdicts.result_without_program(problem, refusal))
                     continue
                 # Keys hold names of models with any characters; engines and clusters take the hash as a name.
-                identity = sha256_text(*(str(part) for part in completion.key))
+                identity = sha256_text(*(str(field_value) for field_value in completion.key))
                 under_way[identity] = answer
                 is_reference = completion.model == REFERENCE and text == completion.text
                 # A changed reference is an answer: it is bounded like one.

@@ -89,9 +89,9 @@ class RunSession:
 
         Baselines that the suite does not have are not written.
         """
-        own = self.resolved.suite.baselines
+        baselines = self.resolved.suite.baselines
         manifest, folder = self.manifest, self.folder
-        known = {(info.model, info.parameters) for info in manifest.models}
+        there = {(info.model, info.parameters) for info in manifest.models}
         date, added = datetime.now(UTC).date().isoformat(), list(models)
         asked = {info.model for info in added}
         others = {info.model: None for info in manifest.models if info.source != "baseline" and info.model not in asked}
@@ -103,7 +103,7 @@ class RunSession:
         manifest.models += [
             info.model_copy(update={"date": date})
             for info in added
-            if (info.source != "baseline" or info.model in own) and (info.model, info.parameters) not in known
+            if (info.source != "baseline" or info.model in baselines) and (info.model, info.parameters) not in there
         ]
         stored = folder.problems() if folder.problems_path.exists() else []
         together = {problem.id: problem for problem in (*stored, *self.resolved.problems)}
@@ -127,8 +127,7 @@ class RunSession:
             manifest.excluded, manifest.costs = self._earlier.excluded, self._earlier.costs
         if self._executor is not None:
             manifest.isolation = self._executor.isolation().model_dump()
-            installed = toolchains(self.resolved.problems, self._executor, self.progress.note)
-            manifest.toolchains |= installed
+            manifest.toolchains |= toolchains(self.resolved.problems, self._executor, self.progress.note)
         folder.write_manifest(manifest)
         folder.write_problems(together.values())
 
@@ -287,7 +286,7 @@ class Clients:
     def __enter__(self) -> Clients:
         # A model and what was tuned of it have one process in turn; it holds the weights once.
         self._stack.enter_context(
-            shared_servers([*(one.spec for one in self._plan.models), *(one.spec for one in self._plan.judges)])
+            shared_servers([*(model.spec for model in self._plan.models), *(judge.spec for judge in self._plan.judges)])
         )
         return self
 
@@ -297,7 +296,8 @@ class Clients:
     @cached_property
     def _is_sole(self) -> bool:
         """True if the run has one client: one judge, or one model whose problems are of one kind."""
-        models = {(part.model.name, part.model.options.uncut) for one in self._plan.models for part in self.parts(one)}
+        parts = (part for model in self._plan.models for part in self.parts(model))
+        models = {(part.model.name, part.model.options.uncut) for part in parts}
         return len(models) + len(self._plan.judges) == 1
 
     @contextmanager
@@ -320,11 +320,11 @@ class Clients:
             UsageError: some problems of a suite are questions, and others are not.
         """
         settings = [
-            one
-            for one in suite_settings(model, self._plan.models, self._plan.suites)
-            if not {("", one.place), (model.title, one.place)} & (self.refused.keys() | self.stored.keys())
+            of_suite
+            for of_suite in suite_settings(model, self._plan.models, self._plan.suites)
+            if not {("", of_suite.place), (model.title, of_suite.place)} & (self.refused.keys() | self.stored.keys())
         ]
-        chosen = {kind: tuple(one for one in settings if one.questions is kind) for kind in (False, True)}
+        chosen = {kind: tuple(entry for entry in settings if entry.questions is kind) for kind in (False, True)}
         uncut = replace(model, options=model.options.model_copy(update={"uncut": True}))
         return [ModelPart(uncut if kind else model, suites) for kind, suites in chosen.items() if suites]
 

@@ -49,7 +49,7 @@ def typed_answers(folder: RunFolder, problems: Iterable[Problem]) -> dict[tuple[
     if not folder.completions_path.exists() or b',"at":' not in folder.completions_path.read_bytes():
         return {}
     models = _answers_of_models(folder, typed_problems(problems))
-    return {key: model for key, model in models.items() if any(any(one) for one in model.answers.values())}
+    return {key: model for key, model in models.items() if any(any(positions) for positions in model.answers.values())}
 
 
 def _answers_of_models(
@@ -68,7 +68,7 @@ class TypingStage(GenerationStage):
 
     def __init__(self, problems: Sequence[Problem], folder: RunFolder, trigger: Trigger) -> None:
         super().__init__(typed_problems(problems), folder)
-        self.texts = {one.id: TypedText(one.caret.prefix, one.reference) for one in self.problems}
+        self.texts = {problem.id: TypedText(problem.caret.prefix, problem.reference) for problem in self.problems}
         self.trigger = trigger
 
     def ask(self, stage: RequestStage[Problem], requests: CompletionRequests, stored: Mapping[str, set[int]]) -> None:
@@ -78,28 +78,29 @@ class TypingStage(GenerationStage):
         of their prompts in its cache.
         """
         tested_model = requests.tested_model
-        known = self.known(tested_model)
-        requests.seen = known.add
-        stage.counts.stored = stage.counts.requested = sum(at > 0 for one in known.answers.values() for at in one)
+        stored_answers = self.known(tested_model)
+        requests.seen = stored_answers.add
+        stored_positions = (at for answers in stored_answers.answers.values() for at in answers)
+        stage.counts.stored = stage.counts.requested = sum(at > 0 for at in stored_positions)
         started = [problem for problem in self.problems if 0 in stored.get(problem.id, ())]
         for start in range(0, len(started), tested_model.connections):
             group = started[start : start + tested_model.connections]
             windows: dict[str, Caret] = {}
             while group and not stage.counts.stop_reason:
-                missing = ((problem, self.missing_position(problem, known)) for problem in group)
+                missing = ((problem, self.missing_position(problem, stored_answers)) for problem in group)
                 places = [(problem, at) for problem, at in missing if at is not None]
                 stage.counts.requested += len(places)
                 stage.ask(iter([_pending(tested_model, problem, at, windows) for problem, at in places]))
                 # Without those whose request failed.
-                group = [problem for problem, at in places if at in known.answers[problem.id]]
+                group = [problem for problem, at in places if at in stored_answers.answers[problem.id]]
 
     def known(self, tested_model: ModelUnderTest) -> TypedModelAnswers:
         """Return the stored answers of a model."""
         return _answers_of_models(self.folder, self.problems)[tested_model.name, tested_model.parameters]
 
-    def missing_position(self, problem: Problem, known: TypedModelAnswers) -> int | None:
+    def missing_position(self, problem: Problem, stored_answers: TypedModelAnswers) -> int | None:
         """Return the first position of a session without an answer; None if it is complete."""
-        asked = self.texts[problem.id].session(self.trigger, known.answers[problem.id].get)
+        asked = self.texts[problem.id].session(self.trigger, stored_answers.answers[problem.id].get)
         return next((at for at, shown in asked if shown is None), None)
 
 

@@ -76,12 +76,12 @@ def combine_checks(checks: Sequence[CheckOutcome]) -> Decision:
     """
     # What this machine could not check comes first: a failure next to it would count an answer that may be right
     # elsewhere.
-    place, decisive = min(
+    position, decisive = min(
         enumerate(checks), key=lambda entry: (entry[1].counted, entry[1].value, entry[1].outcome is None)
     )
     passed = all(check.value >= 1.0 for check in checks)
     outcome = decisive.outcome or ("passed" if passed else "failed")
-    return Decision(place, outcome, passed if decisive.counted else None)
+    return Decision(position, outcome, passed if decisive.counted else None)
 
 
 def deciding_scores(scores: Iterable[Score], *, executed: bool) -> list[Score]:

@@ -15,7 +15,7 @@ from caretbench.models import AccessCheck, ClientOptions, Sampling
 from caretbench.redaction import redact
 from caretbench.runs.plans.config import SamplingConfig, validation_message
 from caretbench.runs.plans.plan import override_sampling
-from caretbench.runs.plans.prices import Price, Prices
+from caretbench.runs.plans.prices import Price, Prices, unpriced_error
 from caretbench.runs.plans.roles import RESERVED_ROLES, NamedModel, parse_model_option, refuse_remote
 
 
@@ -56,10 +56,7 @@ class BuildModelsConfig:
         unpriced = [model.name for model in every if self.price(model) is None]
         # Refused before the first request: a budget that cannot be counted would be spent without end.
         if self.max_cost is not None and unpriced:
-            raise UsageError(
-                f"no price is known for {', '.join(unpriced)}, so --max-cost cannot be kept; give one in a file: "
-                "--prices FILE"
-            )
+            raise unpriced_error(unpriced)
         # Out-of-range values show here, before sources are fetched for minutes.
         self.request_sampling(Sampling())
 

@@ -176,9 +176,9 @@ def protocols(
             for option in question.options:
                 print_line(f"  {option.key}  {option.text}")
         return
-    every = [load_protocol(known) for known in protocol_names()]
+    every = [load_protocol(protocol_name) for protocol_name in protocol_names()]
     if as_json:
-        print_json([one.model_dump(mode="json", exclude={"guidelines"}) for one in every])
+        print_json([listed.model_dump(mode="json", exclude={"guidelines"}) for listed in every])
         return
-    rows = [(one.name, one.subject, str(one.people), one.settlement.rule, one.title) for one in every]
+    rows = [(listed.name, listed.subject, str(listed.people), listed.settlement.rule, listed.title) for listed in every]
     print_table(rows, ("Protocol", "About", "People", "Settled by", "Title"))

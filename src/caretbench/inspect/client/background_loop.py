@@ -111,10 +111,10 @@ async def run_in_thread(work: Callable[[], Result]) -> Result:
     return await anyio.to_thread.run_sync(work, limiter=_limiter(_workers, 1))
 
 
-def _limiter(place: RunVar[anyio.CapacityLimiter], tokens: float) -> anyio.CapacityLimiter:
+def _limiter(variable: RunVar[anyio.CapacityLimiter], tokens: float) -> anyio.CapacityLimiter:
     try:
-        return place.get()
+        return variable.get()
     except LookupError:
         limiter = anyio.CapacityLimiter(tokens)
-        place.set(limiter)
+        variable.set(limiter)
         return limiter

@@ -57,8 +57,8 @@ class _Sample(NamedTuple):
     def answer(self, text: str | None, finish: Any, model: Any, usage: Usage) -> ModelAnswer | ModelFailure:
         if finish in _REFUSALS:  # as single requests count it: no completion
             return self.failure("refused", f"the provider's content filter: {text or ''}".rstrip(": "))
-        own = {"request_id": self.request.id, "sample": self.sample, "finish_reason": _FINISH.get(finish, finish)}
-        return ModelAnswer.model_validate({**own, "text": text, "served_by": model, "usage": usage})
+        fields = {"request_id": self.request.id, "sample": self.sample, "finish_reason": _FINISH.get(finish, finish)}
+        return ModelAnswer.model_validate({**fields, "text": text, "served_by": model, "usage": usage})
 
 
 class BatchClient(AbstractContextManager["BatchClient"]):
@@ -77,8 +77,8 @@ class BatchClient(AbstractContextManager["BatchClient"]):
         address = options.base_url or address or _ADDRESS[self.provider]
         check_address(address)
         check_key(key, f"{self.provider.upper()}_API_KEY")
-        own = {"x-api-key": key, "anthropic-version": "2023-06-01"}
-        headers = ({"Authorization": f"Bearer {key}"} if self._is_openai else own) | options.headers
+        anthropic = {"x-api-key": key, "anthropic-version": "2023-06-01"}
+        headers = ({"Authorization": f"Bearer {key}"} if self._is_openai else anthropic) | options.headers
         direct = not is_loopback(address)
         self._http = httpx.Client(base_url=address, headers=headers, timeout=options.timeout_s, trust_env=direct)
         shown = str(httpx.URL(address).copy_with(userinfo=b""))
@@ -91,26 +91,28 @@ class BatchClient(AbstractContextManager["BatchClient"]):
         """Return the body of a request in the provider's form."""
         prompt, sampling = request.prompt, request.sampling
         assert isinstance(prompt, ChatPrompt)  # noqa: S101  other kinds are refused before
-        turns = [{"role": one.role, "content": one.text} for one in prompt.messages]
+        turns = [{"role": message.role, "content": message.text} for message in prompt.messages]
         top_p = sampling.top_p if self._is_openai or sampling.top_p != 1 else None
         warm = {} if _NO_TEMPERATURE.match(self.name) else {"temperature": sampling.temperature, "top_p": top_p}
         seed = None if sampling.seed is None else sampling.seed + sample
-        own: dict[str, Any] = {"max_completion_tokens": sampling.max_tokens, "seed": seed, "stop": prompt.stop}
+        limits: dict[str, Any] = {"max_completion_tokens": sampling.max_tokens, "seed": seed, "stop": prompt.stop}
         if not self._is_openai:
-            system = "\n\n".join(one.text for one in prompt.messages if one.role == "system")
-            turns = [one for one in turns if one["role"] != "system"]
-            own = {"max_tokens": sampling.max_tokens, "system": system, "stop_sequences": prompt.stop}
-        own["messages"] = turns
-        return {name: one for name, one in ({"model": self._model} | warm | own).items() if one not in (None, "", ())}
+            system = "\n\n".join(message.text for message in prompt.messages if message.role == "system")
+            turns = [turn for turn in turns if turn["role"] != "system"]
+            limits = {"max_tokens": sampling.max_tokens, "system": system, "stop_sequences": prompt.stop}
+        limits["messages"] = turns
+        body = {"model": self._model} | warm | limits
+        return {name: value for name, value in body.items() if value not in (None, "", ())}
 
     # Long: one case for each state of a batch.
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
         """Send what no stored batch has, wait for all, and yield an answer or a failure for every sample."""
         waiting: dict[str, _Sample] = {}
-        for request, sample in ((one, sample) for one in requests for sample in one.samples):
-            body = self._body(request, sample)
-            key = sha256_text(self.name, request.id, json.dumps(body, sort_keys=True), str(sample))[:32]
-            waiting[key] = _Sample(request, sample, body)
+        for request in requests:
+            for sample in request.samples:
+                body = self._body(request, sample)
+                key = sha256_text(self.name, request.id, json.dumps(body, sort_keys=True), str(sample))[:32]
+                waiting[key] = _Sample(request, sample, body)
         if not waiting:
             return
         stored = {row.token: row for row in read_appended(self._rows_path, StoredBatch) if row.spec == self.name}
@@ -119,13 +121,13 @@ class BatchClient(AbstractContextManager["BatchClient"]):
             for row in stored.values():
                 if row.state == "ended" or waiting.keys().isdisjoint(row.keys):
                     continue
-                known = row if row.state == "sent" else self._find(row, {one.id for one in stored.values()})
-                batches += [known] if known is not None else []
-                if known is None and not self._is_openai:  # what OpenAI does not list under our token, it does not have
+                batch = row if row.state == "sent" else self._find(row, {other.id for other in stored.values()})
+                batches += [batch] if batch is not None else []
+                if batch is None and not self._is_openai:  # what OpenAI does not list under our token, it does not have
                     when = datetime.fromtimestamp(row.created).isoformat(" ", "seconds")  # noqa: DTZ006  as clocks here
                     lost = f"a batch of {len(row.keys)} requests of {when} may exist and be paid: a stop lost its id"
                     yield from _failures(row, waiting, "provider", lost)
-                rows.append(known or row.model_copy(update={"state": "ended"}))
+                rows.append(batch or row.model_copy(update={"state": "ended"}))
             open_keys = {key for row in batches for key in row.keys}
             rest = [key for key in waiting if key not in open_keys]
             for start in range(0, len(rest), _MAX_REQUESTS):
@@ -147,12 +149,12 @@ class BatchClient(AbstractContextManager["BatchClient"]):
         rows.append(row)
         body: dict[str, Any] = {"requests": [{"custom_id": key, "params": waiting[key].body} for key in keys]}
         if self._is_openai:
-            place = "/v1/chat/completions"
-            lines = ({"custom_id": key, "method": "POST", "url": place, "body": waiting[key].body} for key in keys)
+            endpoint = "/v1/chat/completions"
+            lines = ({"custom_id": key, "method": "POST", "url": endpoint, "body": waiting[key].body} for key in keys)
             data = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
             files = {"file": ("caretbench.jsonl", data, "application/jsonl")}
             file = self._call("POST", "/files", files=files, data={"purpose": "batch"}).json()["id"]
-            body = {"input_file_id": file, "endpoint": place, "completion_window": "24h"}
+            body = {"input_file_id": file, "endpoint": endpoint, "completion_window": "24h"}
             body["metadata"] = {"caretbench": row.token}
         try:
             identity = str(self._call("POST", self._place, json=body).json()["id"])
@@ -165,7 +167,7 @@ class BatchClient(AbstractContextManager["BatchClient"]):
         self.notices.append(f"batch {identity} of {len(keys)} requests")
         return sent
 
-    def _find(self, row: StoredBatch, known: set[str]) -> StoredBatch | None:
+    def _find(self, row: StoredBatch, known_ids: set[str]) -> StoredBatch | None:
         """Return a batch whose id a stop has lost; None if the provider lists none, or several that fit."""
         ids = []
         for listed in self._call("GET", self._place, params={"limit": 100}).json().get("data", []):
@@ -174,7 +176,7 @@ class BatchClient(AbstractContextManager["BatchClient"]):
             else:
                 created = datetime.fromisoformat(listed["created_at"].replace("Z", "+00:00")).timestamp()
                 is_ours = created >= row.created - 60 and sum(listed["request_counts"].values()) == len(row.keys)
-            ids += [str(listed["id"])] if is_ours and listed["id"] not in known else []
+            ids += [str(listed["id"])] if is_ours and listed["id"] not in known_ids else []
         return row.model_copy(update={"id": ids[0], "state": "sent"}) if len(ids) == 1 else None
 
     def _outcomes(
@@ -183,25 +185,25 @@ class BatchClient(AbstractContextManager["BatchClient"]):
         """Yield the results of a batch that has ended, and failures of requests without one."""
         files = (state.get(name) for name in ("output_file_id", "error_file_id"))
         places = [f"/files/{file}/content" for file in files if file] or [*filter(None, [state.get("results_url")])]
-        for place in places:
+        for path in places:
             # Not `splitlines`: JSON may have U+2028 and U+0085 in a text, and they are no ends of a line.
-            for line in self._call("GET", str(place)).content.split(b"\n"):
+            for line in self._call("GET", str(path)).content.split(b"\n"):
                 entry = json.loads(line) if line.strip() else {}
-                if one := waiting.pop(str(entry.get("custom_id")), None):
-                    yield _openai(one, entry) if self._is_openai else _anthropic(one, entry["result"])
+                if sample := waiting.pop(str(entry.get("custom_id")), None):
+                    yield _openai(sample, entry) if self._is_openai else _anthropic(sample, entry["result"])
         error = ((state.get("errors") or {}).get("data") or [{}])[0].get("message")
         status = str(state.get("status") or state.get("processing_status"))
         why = f"batch {row.id} {status}: {error or 'it has no result of this request'}"
         yield from _failures(row, waiting, "timeout" if status == "expired" else "provider", why)
 
-    def _call(self, method: str, place: str, **options: Any) -> httpx.Response:
+    def _call(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Return the provider's answer, else raise MachineError; a batch is created by one try, others are repeated."""
         fault = ""
         for number in range(1 if method == "POST" else self.options.max_retries + 1):
             if number:
                 time.sleep(min(self.options.retry_wait_s * 2 ** (number - 1), self.options.retry_wait_limit_s))
             try:
-                response = self._http.request(method, place, **options)
+                response = self._http.request(method, path, **options)
             except httpx.HTTPError as error:
                 fault = f"{type(error).__name__}: {error}"
                 continue
@@ -210,7 +212,7 @@ class BatchClient(AbstractContextManager["BatchClient"]):
             fault = f"status {response.status_code}: {' '.join(response.text.split())[:300]}"
             if response.status_code not in (408, 409, 429) and response.status_code < 500:
                 break
-        raise MachineError(redact(f"{self.name}: its batches cannot be asked for ({method} {place}): {fault}"))
+        raise MachineError(redact(f"{self.name}: its batches cannot be asked for ({method} {path}): {fault}"))
 
     count_tokens = staticmethod(lambda _text: None)
     special_tokens = staticmethod(lambda: None)
@@ -228,30 +230,30 @@ def _failures(row: StoredBatch, waiting: dict[str, _Sample], kind: Any, message:
     yield from (waiting.pop(key).failure(kind, message) for key in row.keys if key in waiting)
 
 
-def _openai(one: _Sample, entry: Mapping[str, Any]) -> ModelAnswer | ModelFailure:
+def _openai(sample: _Sample, entry: Mapping[str, Any]) -> ModelAnswer | ModelFailure:
     response = entry.get("response") or {}
     body, usage = response.get("body") or {}, (response.get("body") or {}).get("usage") or {}
     if response.get("status_code") != 200:
         error = entry.get("error") or body.get("error") or {}
         late = "timeout" if error.get("code") == "batch_expired" else "provider"
-        return one.failure("refused" if response.get("status_code") == 400 else late, str(error.get("message")))
+        return sample.failure("refused" if response.get("status_code") == 400 else late, str(error.get("message")))
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
     reasoning = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
     counts = Usage(input_tokens=usage.get("prompt_tokens"), output_tokens=usage.get("completion_tokens"))
     counts = counts.model_copy(update={"cached_tokens": cached, "reasoning_tokens": reasoning})
     choice = body["choices"][0]
-    return one.answer(choice["message"].get("content"), choice.get("finish_reason"), body.get("model"), counts)
+    return sample.answer(choice["message"].get("content"), choice.get("finish_reason"), body.get("model"), counts)
 
 
-def _anthropic(one: _Sample, result: Mapping[str, Any]) -> ModelAnswer | ModelFailure:
+def _anthropic(sample: _Sample, result: Mapping[str, Any]) -> ModelAnswer | ModelFailure:
     if result["type"] != "succeeded":
         error = (result.get("error") or {}).get("error") or {}
         kinds = {"expired": "timeout", "invalid_request_error": "refused"}
         kind = kinds.get(result["type"]) or kinds.get(error.get("type", ""), "provider")
-        return one.failure(kind, f"{result['type']}: {error.get('message') or 'the batch ended before'}")
+        return sample.failure(kind, f"{result['type']}: {error.get('message') or 'the batch ended before'}")
     message, usage = result["message"], result["message"].get("usage") or {}
     cached = usage.get("cache_read_input_tokens") or 0
     fresh = (usage.get("input_tokens") or 0) + (usage.get("cache_creation_input_tokens") or 0)
     counts = Usage(input_tokens=fresh + cached, output_tokens=usage.get("output_tokens"), cached_tokens=cached)
     text = "".join(part["text"] for part in message["content"] if part["type"] == "text")
-    return one.answer(text, message.get("stop_reason"), message.get("model"), counts)
+    return sample.answer(text, message.get("stop_reason"), message.get("model"), counts)

@@ -209,8 +209,7 @@ class InspectClient(ModelFacts):
     @property
     def identity(self) -> Mapping[str, JsonValue]:
         """Settings that identify the model: the provider's own, or else name, address and arguments."""
-        reported = self._own("identity")
-        return dict(reported) if isinstance(reported, Mapping) else self._identity or {}
+        return self._own(dict, "identity") or self._identity or {}
 
     @property
     def context_tokens(self) -> int | None:
@@ -246,14 +245,12 @@ class InspectClient(ModelFacts):
     @property
     def served_name(self) -> str:
         """Name of the model for its server, by which families are told; the name on the command line otherwise."""
-        reported = self._own("served_name")
-        return reported if isinstance(reported, str) else self.name
+        return self._own(str, "served_name") or self.name
 
     @property
     def findings(self) -> str | None:
         """Findings of the provider about its server in one line, if it probed one."""
-        reported = self._own("findings")
-        return reported if isinstance(reported, str) else None
+        return self._own(str, "findings")
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
         """Yield every sample of every request, answered or failed, in any order.

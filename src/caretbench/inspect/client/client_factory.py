@@ -58,13 +58,13 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
     name, slash, rest = spec.partition("/")
     if not (name and slash and rest):
         raise UsageError(f"{spec!r} names no model: write PROVIDER/MODEL, for example openai/gpt-4o-mini")
-    known = provider_facts(name)
+    facts = provider_facts(name)
     # A model on this machine computes an answer again after a timeout, so its limit is longer; a limit of the user's
     # wins.
-    if known.timeout_s is not None and "timeout_s" not in options.model_fields_set:
-        options = options.model_copy(update={"timeout_s": known.timeout_s})
+    if facts.timeout_s is not None and "timeout_s" not in options.model_fields_set:
+        options = options.model_copy(update={"timeout_s": facts.timeout_s})
     tokenizer = TokenizerFile(options.tokenizer) if options.tokenizer is not None else None
-    given = options.model_dump(mode="json", include=set(known.options), exclude_none=True)
+    given = options.model_dump(mode="json", include=set(facts.options), exclude_none=True)
     arguments: dict[str, Any] = given | options.model_args
     if isinstance(options, DryRunOptions):
         arguments |= _dry_run_arguments(name)
@@ -77,7 +77,7 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
         spec,
         model,
         options,
-        known,
+        facts,
         tokenizer=tokenizer,
         identity=_identity(name, model, options),
         secrets=(*_secrets(model), *(value for value in options.headers.values() if len(value) >= 8)),
@@ -105,8 +105,8 @@ def _model(spec: str, base_url: str | None, arguments: dict[str, Any]) -> Model:
     with _one_clear_line(spec):
         model = get_model(name, base_url=base_url, memoize=False, **arguments)
     # The limit of connections belongs to this client: Inspect would share the first one's among all of equal key.
-    place = f"caretbench {id(model):x}"
-    model.api.connection_key = lambda: place  # type: ignore[method-assign]
+    connections = f"caretbench {id(model):x}"
+    model.api.connection_key = lambda: connections  # type: ignore[method-assign]
     model.api.retry_wait = wait_none  # type: ignore[method-assign] # we try again ourselves; the default one warns
     client: Any = getattr(model.api, "client", None)
     if isinstance(getattr(client, "max_retries", None), int):

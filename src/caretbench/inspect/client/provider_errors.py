@@ -48,16 +48,6 @@ class ProviderError(Exception):
         self.retry_after = retry_after
         self.kind: FailureKind = kind or ("refused" if status_code in _REFUSED else "provider")
 
-    @property
-    def rate_limited(self) -> bool:
-        """Return whether the server asked for fewer requests."""
-        return self.status_code == 429
-
-    @property
-    def unauthorised(self) -> bool:
-        """Return whether the key is missing, wrong, or not allowed to do this."""
-        return self.status_code in (401, 403)
-
 
 class BrokenAnswerError(ProviderError):
     """Error: the answer is incomplete; another try may succeed."""
@@ -236,8 +226,8 @@ def _first(links: Iterable[BaseException], read: Callable[[BaseException], _Valu
     return next((value for link in links if (value := read(link)) is not None), None)
 
 
-def _kind(own: object, names: Set[str], status: int | None, *, retryable: bool) -> FailureKind:
-    stated: FailureKind | None = getattr(own, "kind", None)
+def _kind(provider_error: object, names: Set[str], status: int | None, *, retryable: bool) -> FailureKind:
+    stated: FailureKind | None = getattr(provider_error, "kind", None)
     if stated:
         return stated
     if status is None:
@@ -252,11 +242,11 @@ def classify_error(error: Exception, secrets: tuple[str, ...] = ()) -> RequestFa
     causes = {type(link).__name__ for link in _causes(error)}
     status = _first(links, _status)
     code = str(next((getattr(link, "code", None) for link in links if getattr(link, "code", None)), ""))
-    own = next((link for link in links if getattr(link, "retryable", None) is not None), None)
+    provider_error = next((link for link in links if getattr(link, "retryable", None) is not None), None)
     other_requests_fail: OtherRequestsFail = _HOPELESS.get(status or 0, "no")
     retryable = status is None or is_retryable_status(status)
-    if own is not None:
-        retryable = bool(getattr(own, "retryable", False))
+    if provider_error is not None:
+        retryable = bool(getattr(provider_error, "retryable", False))
     elif causes & _MISSING or code in _NO_MONEY:
         retryable, other_requests_fail = False, "surely"
     elif status is None and type(links[0]) is ValueError:
@@ -266,8 +256,8 @@ def classify_error(error: Exception, secrets: tuple[str, ...] = ()) -> RequestFa
     if status is None and (names & _UNREACHABLE or refused):
         other_requests_fail = "unless_answered"
     return RequestFault(
-        kind=_kind(own, names, status, retryable=retryable),
-        message=redact_line(_said(links, status, own) + tls_advice(" ".join(map(str, links))), secrets),
+        kind=_kind(provider_error, names, status, retryable=retryable),
+        message=redact_line(_said(links, status, provider_error) + tls_advice(" ".join(map(str, links))), secrets),
         retryable=retryable and other_requests_fail != "surely",
         status=status,
         retry_after=_first(links, _retry_after),
@@ -301,14 +291,14 @@ def _retry_after(error: BaseException) -> float | None:
         return None
 
 
-def _said(links: list[BaseException], status: int | None, own: BaseException | None) -> str:
+def _said(links: list[BaseException], status: int | None, provider_error: BaseException | None) -> str:
     """Return the message of the most informative exception: the one with the status, else the innermost shown."""
     unwrapped = [link for link in links if type(link).__name__ not in _WRAPPERS] or links[-1:]
     if status is not None:
         knowing = next((link for link in unwrapped if _status(link) is not None), unwrapped[0])
         return f"HTTP {status}: {_words(knowing)}"
-    if own is not None:
-        return _words(own)
+    if provider_error is not None:
+        return _words(provider_error)
     first = list(_causes(unwrapped[0]))[-1]
     words, name = _words(first), type(first).__name__
     if isinstance(first, MachineError) or name == "PrerequisiteError":

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue
@@ -66,6 +66,9 @@ def provider_facts(name: str) -> ProviderFacts:
     return providers().get(name, ProviderFacts())
 
 
+Reported = TypeVar("Reported")
+
+
 class ModelFacts:
     """Part of a :class:`caretbench.models.ModelClient` that sends no requests; Inspect sends them itself.
 
@@ -77,39 +80,38 @@ class ModelFacts:
     def __init__(self, model: Model) -> None:
         self.name = str(model)
         self._api: Any = model.api
-        known = provider_facts(self.name.partition("/")[0])
-        self.accepts: frozenset[PromptKind] = known.accepts
-        self.returns_log_probabilities = known.returns_log_probabilities
+        facts = provider_facts(self.name.partition("/")[0])
+        self.accepts: frozenset[PromptKind] = facts.accepts
+        self.returns_log_probabilities = facts.returns_log_probabilities
 
-    def _own(self, name: str, *arguments: object) -> Any:
+    def _own(self, kind: type[Reported], name: str, *arguments: object) -> Reported | None:
+        """Return what the provider says of itself by the method ``name``; None if it says nothing of this kind."""
         method = getattr(self._api, name, None)
-        return method(*arguments) if callable(method) else None
+        reported = method(*arguments) if callable(method) else None
+        return reported if isinstance(reported, kind) else None
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
         """Settings that identify the model: those that the provider defines, else its name."""
-        reported = self._own("identity")
-        return dict(reported) if isinstance(reported, Mapping) else {"provider": self.name.partition("/")[0]}
+        reported = self._own(dict, "identity")
+        return {"provider": self.name.partition("/")[0]} if reported is None else reported
 
     @property
     def context_tokens(self) -> int | None:
         """Context length (prompt and answer) in tokens, if the provider knows it."""
-        reported = self._own("context_tokens")
-        return reported if isinstance(reported, int) else None
+        return self._own(int, "context_tokens")
 
     def count_tokens(self, text: str) -> int | None:
         """Return the number of tokens by the provider's own tokenizer, if it has one."""
-        reported = self._own("token_count", text)
-        return reported if isinstance(reported, int) else None
+        return self._own(int, "token_count", text)
 
     def special_tokens(self) -> frozenset[str] | None:
         """Return those of the provider's own tokenizer, if it has one."""
-        reported = self._own("special_tokens")
-        return None if reported is None else frozenset(reported)
+        return self._own(frozenset, "special_tokens")
 
     def control_tokens(self) -> frozenset[str]:
         """Return those of the provider's own tokenizer, if it has one."""
-        return frozenset(self._own("control_tokens") or ())
+        return self._own(frozenset, "control_tokens") or frozenset()
 
     @property
     def takes_instructions(self) -> bool:
@@ -119,8 +121,8 @@ class ModelFacts:
     @property
     def stop_texts(self) -> int | None:
         """Maximum number of stop texts of a request; None: any number."""
-        known = provider_facts(self.name.partition("/")[0]).stop_texts
-        limit = getattr(self._api, "stop_texts", known)
+        maximum = provider_facts(self.name.partition("/")[0]).stop_texts
+        limit = getattr(self._api, "stop_texts", maximum)
         return limit if isinstance(limit, int) else None
 
 
@@ -152,7 +154,7 @@ def check_access(spec: str, options: ClientOptions) -> None:
         check_packages(spec, options.base_url, options.model_args)
     keys, instead = _endpoint_keys(name, options) if provider == "fim" else (_provider_keys(provider, name), "")
     # An option of the provider may hold the key under any name, api_key or azure_ad_token.
-    stated = any(part in argument for argument in options.model_args for part in _CREDENTIALS)
+    stated = any(word in argument for argument in options.model_args for word in _CREDENTIALS)
     stated = stated or any(map(os.environ.get, keys)) or name.split("/")[0] in _SERVICES
     # Inspect reads further variables from such a file.
     stated = stated or any((folder / ".env").exists() for folder in (Path.cwd(), *Path.cwd().parents))
@@ -170,8 +172,8 @@ def _provider_keys(provider: str, name: str) -> list[str]:
     service, _, model = name.partition("/")
     if not model:
         service = ""
-    known = provider_facts(provider).keys
-    named = [key for key in known if service or "{" not in key]
+    variables = provider_facts(provider).keys
+    named = [key for key in variables if service or "{" not in key]
     return [key.replace("{SERVICE}", service.upper().replace("-", "_")) for key in named]
 
 

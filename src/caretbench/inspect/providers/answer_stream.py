@@ -146,7 +146,7 @@ class AnswerAssembly:
     def _count(self, piece: JsonValue) -> None:
         places = self._shape.usage
         entering, leaving, cached, reasoning = (
-            _number(value_at(piece, place)) for place in (places.input, places.output, places.cached, places.reasoning)
+            _number(value_at(piece, path)) for path in (places.input, places.output, places.cached, places.reasoning)
         )
         if entering is not None and leaving is not None:
             self.counts = TokenCounts(entering, leaving, cached, reasoning)

@@ -71,12 +71,12 @@ class SingleTryAPI(ModelAPI):
         """Return whether and when to retry."""
         if not isinstance(ex, ProviderError) or not ex.retryable:
             return RetryDecision.no()
-        decide = RetryDecision.rate_limit if ex.rate_limited else RetryDecision.transient
+        decide = RetryDecision.rate_limit if ex.status_code == 429 else RetryDecision.transient
         return decide(retry_after=ex.retry_after)
 
     def is_auth_failure(self, ex: Exception) -> bool:
-        """Return whether the key is missing or wrong."""
-        return isinstance(ex, ProviderError) and ex.unauthorised
+        """Return whether the key is missing, wrong, or not allowed to do this."""
+        return isinstance(ex, ProviderError) and ex.status_code in (401, 403)
 
     def max_tokens(self) -> int | None:
         """Return CaretBench's own default; a server's may be 1 or unlimited."""

@@ -136,7 +136,8 @@ class CheckpointAPI(ModelAPI):
 
     async def aclose(self) -> None:
         """Release the engine."""
-        for api in {id(one): one for one in (self._text, self._chat) if one is not None}.values():
+        # Both are one API in Hugging Face's engine.
+        for api in {id(loaded): loaded for loaded in (self._text, self._chat) if loaded is not None}.values():
             await api.aclose()
             if (client := getattr(api, "client", None)) is not None:
                 await client.close()

@@ -222,7 +222,7 @@ class CommandAPI(SingleTryAPI):
         prompt = parse_prompt(messages, "command/") if is_caret else {"prefix": ""}
         fields: dict[str, JsonValue] = {name: prompt.get(name) for name in FILL_FIELDS}
         if not is_caret:
-            fields["messages"] = [{"role": one.role, "text": one.text} for one in messages]
+            fields["messages"] = [{"role": message.role, "text": message.text} for message in messages]
         stop = prompt.get("stop")
         return fields | {
             "schema_version": REQUEST_VERSION,

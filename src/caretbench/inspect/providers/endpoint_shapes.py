@@ -150,11 +150,11 @@ class EndpointShape(Row):
         """
         body: dict[str, JsonValue] = {}
         fixed = form.fixed | (self.when_streaming if stream else self.when_whole)  # type: ignore[operator]
-        for place, value in fixed.items():
-            _put(body, place, value)
-        for place, name in form.body.items():
+        for path, value in fixed.items():
+            _put(body, path, value)
+        for path, name in form.body.items():
             if values.get(name) is not None:
-                _put(body, place, values[name])
+                _put(body, path, values[name])
         placed = set(form.body.values())
         return body, tuple(name for name, value in values.items() if value is not None and name not in placed)
 
@@ -162,10 +162,10 @@ class EndpointShape(Row):
 def _put(body: dict[str, JsonValue], place: str, value: JsonValue) -> None:
     *path, last = place.split(".")
     target = body
-    for part in path:
-        inner = target.setdefault(part, {})
+    for key in path:
+        inner = target.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise ValueError(f"{place}: {part} is no object")  # noqa: TRY004 (a fault of the table)
+            raise ValueError(f"{place}: {key} is no object")  # noqa: TRY004 (a fault of the table)
         target = inner
     target[last] = value
 
@@ -175,10 +175,10 @@ def value_at(data: JsonValue, place: str | None) -> JsonValue:
     if place is None:
         return None
     value: JsonValue = data
-    for part in place.split(".") if place else ():
+    for key in place.split(".") if place else ():
         if not isinstance(value, dict):
             return None
-        value = value.get(part)
+        value = value.get(key)
     return value
 
 

@@ -41,7 +41,7 @@ def numbers() -> Metric:
         for entry in scores:
             value = entry.score.value
             if isinstance(value, Mapping):
-                by_problem[str(entry.sample_id)].append({name: _number(part) for name, part in value.items()})
+                by_problem[str(entry.sample_id)].append({name: _number(number) for name, number in value.items()})
                 said = entry.score.metadata or {}
                 if said.get("profile") in PROFILES:
                     rules = rules_of(said["profile"])
@@ -53,8 +53,8 @@ def numbers() -> Metric:
     return compute
 
 
-def _number(part: object) -> float:
-    return float(part) if isinstance(part, int | float) else math.nan
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else math.nan
 
 
 def _known_values(rows: Sequence[Mapping[str, float]], name: str) -> list[float]:
@@ -65,7 +65,7 @@ def _pass_rates(
     problems: Sequence[Sequence[Mapping[str, float]]], *, any_of_fewer: bool
 ) -> Iterator[tuple[str, float]]:
     verdicts = [_known_values(rows, PASSED) for rows in problems]
-    counts = [(len(known), int(sum(known))) for known in verdicts]
+    counts = [(len(passes), int(sum(passes))) for passes in verdicts]
     for k, rates in pass_rates(counts, any_of_fewer=any_of_fewer).items():
         yield f"pass@{k}", fmean([rate for rate in rates if rate is not None])
 
@@ -86,7 +86,7 @@ def _means(problems: Sequence[Sequence[Mapping[str, float]]], *, any_match: bool
             continue
         any_of = any_match and name.endswith("match")
         fold: Callable[[list[float]], float] = max if any_of else fmean
-        folded = [fold(known) for rows in problems if (known := _known_values(rows, name))]
+        folded = [fold(samples) for rows in problems if (samples := _known_values(rows, name))]
         if folded:
             yield f"{name}_any" if any_of else name, fmean(folded)
 

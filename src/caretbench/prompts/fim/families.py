@@ -151,13 +151,13 @@ class FimFormat(Row):
             raise ValueError(f"{self.name} has no order {order}; it has {', '.join(self.orders)}")
         # The tokenizer reads a sentinel in the text as the real one: the model would fill in at another place.
         self._refuse_sentinels(prefix, suffix, path, repository, files)
-        known = {"path": path or "", "repository_name": repository or ""}
+        names = {"path": path or "", "repository_name": repository or ""}
         holds = {"files": bool(files), "path": bool(path), "repository": bool(files and repository)}
         values = {
-            name: _fill(piece.text, known) if any(holds[condition] for condition in piece.when) else ""
+            name: _fill(piece.text, names) if any(holds[condition] for condition in piece.when) else ""
             for name, piece in self.pieces.items()
         }
-        values |= known | {
+        values |= names | {
             "prefix": prefix,
             "suffix": suffix,
             "language": _title(language),
@@ -231,7 +231,7 @@ class _Table(Row):
 def _table() -> _Table:
     entries = read_packaged_toml("caretbench.prompts.fim", "fim_formats.toml")
     return _Table.model_validate(
-        {part: {name: {"name": name, **entry} for name, entry in entries[part].items()} for part in entries}
+        {kind: {name: {"name": name, **entry} for name, entry in entries[kind].items()} for kind in entries}
     )
 
 
@@ -377,8 +377,8 @@ def _plain_sentinels(vocabulary: JsonValue) -> Iterator[str]:
         texts = list(vocabulary)
     elif isinstance(vocabulary, list):
         texts = [entry[0] for entry in vocabulary if isinstance(entry, list) and entry]
-    known = known_sentinels()
-    yield from (text for text in texts if isinstance(text, str) and text.removeprefix("\u2581") in known)
+    sentinels = known_sentinels()
+    yield from (text for text in texts if isinstance(text, str) and text.removeprefix("\u2581") in sentinels)
 
 
 class FimStrategy(PromptStrategy):

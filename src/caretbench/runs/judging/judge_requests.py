@@ -131,8 +131,8 @@ def distinct_answers(
 
 def control_pool(problems: Sequence[Problem], batch: CriterionProblems, profile: Profile) -> list[Problem]:
     """Return the problems from which a batch's controls are taken: all of its criterion, selected or not."""
-    known = {entry.criterion.key: entry.problems for entry in problems_by_criterion(problems, profile)}
-    return list(known.get(batch.criterion.key, batch.problems))
+    problems_by_key = {entry.criterion.key: entry.problems for entry in problems_by_criterion(problems, profile)}
+    return list(problems_by_key.get(batch.criterion.key, batch.problems))
 
 
 def baseline_names(folder: RunFolder) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from caretbench.runs.judging.judge_requests import (
     second_step_judgements,
 )
 from caretbench.runs.judging.ratings import JudgingResult
-from caretbench.runs.plans.prices import CostBudget, Price, Prices
+from caretbench.runs.plans.prices import CostBudget, Price, Prices, unpriced_error
 from caretbench.runs.plans.roles import refuse_remote
 from caretbench.runs.run_folder import Manifest, RunFolder
 from caretbench.suites import load_suite as find_suite
@@ -139,9 +139,8 @@ def _step_forecast(
 
 
 def _together(first: JudgingForecast, second: JudgingForecast) -> JudgingForecast:
-    return JudgingForecast(
-        *(None if one is None or two is None else one + two for one, two in zip(first, second, strict=True))  # type: ignore[arg-type]
-    )
+    pairs = zip(first, second, strict=True)
+    return JudgingForecast(*(None if None in pair else sum(pair) for pair in pairs))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -219,10 +218,7 @@ class JudgingPlan:
         self.costs: dict[str, Price | None] = {name: config.prices.find(spec) for name, spec in config.judges.items()}
         unpriced = [config.judges[name] for name, price in self.costs.items() if price is None]
         if config.max_cost is not None and unpriced:
-            raise UsageError(
-                f"no price is known for {', '.join(unpriced)}, so --max-cost cannot be kept; give one in a file: "
-                "--prices FILE"
-            )
+            raise unpriced_error(unpriced)
 
     def texts(self, batch: CriterionProblems) -> TextsToJudge:
         """Return the texts of a batch."""

@@ -56,7 +56,7 @@ def _model_name(spec: str) -> str:
 
 def _modes(value: Any) -> Any:
     """Return the modes in a text with commas; other values as they are."""
-    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+    return tuple(mode.strip() for mode in value.split(",")) if isinstance(value, str) else value
 
 
 def _distinct(modes: tuple[InstructionMode, ...]) -> tuple[InstructionMode, ...]:
@@ -236,8 +236,8 @@ def config_from_options(
             tables["run"]
             | {
                 "suites": [{"name": suite} | tables["suite"]],
-                "models": [{"spec": one.spec, "name": one.name} | asked for one in models],
-                "judges": [{"spec": one.spec, "name": one.name, "options": _plain(judged)} for one in judges],
+                "models": [{"spec": model.spec, "name": model.name} | asked for model in models],
+                "judges": [{"spec": judge.spec, "name": judge.name, "options": _plain(judged)} for judge in judges],
             }
         )
     except ValidationError as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -28,10 +28,12 @@ from caretbench.runs.plans.config import (
     validation_message,
 )
 from caretbench.runs.plans.model_plan import JudgePlan, ModelPlan
-from caretbench.runs.plans.prices import Price, Prices
+from caretbench.runs.plans.prices import Price, Prices, unpriced_error
 from caretbench.runs.plans.roles import RESERVED_ROLES, refuse_remote
 from caretbench.runs.plans.suite_settings import ResolvedSuite, baseline_names, check_model, check_suite_prompt
 from caretbench.suites import baselines_of_run, suite_names
+
+Made = TypeVar("Made")
 
 ALL_LIMIT: Final = 100
 """Number of problems of each suite in a run of all of them, where nothing else bounds it: SAFIM alone has 17,000."""
@@ -62,10 +64,10 @@ def sampling_preset(name: str) -> SamplingPreset:
     Raises:
         UsageError: no such preset; the message lists the known ones.
     """
-    known = sampling_presets()
-    if name not in known:
-        raise UsageError(f"unknown preset {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}")
-    return known[name]
+    presets = sampling_presets()
+    if name not in presets:
+        raise UsageError(f"unknown preset {name!r}{did_you_mean(name, presets)}; known: {', '.join(presets)}")
+    return presets[name]
 
 
 @dataclass(frozen=True)
@@ -98,12 +100,11 @@ class ResolvedRun:
             DataError: a key of the run file is wrong, or the data are.
             UsageError: a value is wrong, a name is unknown, names or folders clash, or a remote model is not allowed.
         """
-        places = _Places(source)
         models = model_plans(config, source)
-        judges = [_judge(places, number, entry, config.defaults) for number, entry in enumerate(config.judges)]
+        judges = [_judge(source, number, entry, config.defaults) for number, entry in enumerate(config.judges)]
         everybody: list[ModelPlan | JudgePlan] = [*models, *judges]
         if config.local_only:
-            refuse_remote((one.spec for one in everybody), (one.options.base_url for one in everybody))
+            refuse_remote((asked.spec for asked in everybody), (asked.options.base_url for asked in everybody))
         everything = any(entry.name == ALL_SUITES for entry in config.suites)
         alone = len(config.suites) == 1 and not config.together and not everything
         suites: list[ResolvedSuite] = []
@@ -113,14 +114,12 @@ class ResolvedRun:
                 runnable, absent = _every_suite(config, entry)
                 suites += runnable
             else:
-                suites.append(
-                    places.of(f"suites.{number}", lambda entry=entry: _resolved_suite(config, entry, alone=alone))
-                )
+                suites.append(_made(source, f"suites.{number}", partial(_resolved_suite, config, entry, alone=alone)))
         for number, resolved in enumerate(suites):
-            places.of(f"suites.{number}.prompt", lambda resolved=resolved: check_suite_prompt(resolved))
+            _made(source, f"suites.{number}.prompt", partial(check_suite_prompt, resolved))
         if config.batch:
             batches = (suites[0].folder.path if alone else config.root) / "batches.jsonl"
-            models = [replace(one, options=one.options.model_copy(update={"batch": batches})) for one in models]
+            models = [replace(model, options=model.options.model_copy(update={"batch": batches})) for model in models]
         plan = cls(
             config,
             suites,
@@ -141,8 +140,8 @@ class ResolvedRun:
         for model in self.models:
             check_model(model, self.suites)
         if self.judges:
-            judged = [part for resolved in self.suites for part in self.criterion_batches(resolved)]
-            only = next((part.criterion.key for part in judged if part.criterion.only), None)
+            judged = [batch for resolved in self.suites for batch in self.criterion_batches(resolved)]
+            only = next((batch.criterion.key for batch in judged if batch.criterion.only), None)
             if only and not self.config.score:
                 raise UsageError(f"--no-score: {only} judges only answers that passed; score, or name no judge")
         if self.config.typing and not any(resolved.suite.typed_references for resolved in self.suites):
@@ -165,7 +164,7 @@ class ResolvedRun:
         role = next((model.name for model in self.models if model.name in RESERVED_ROLES), None)
         if role is not None:
             raise UsageError(f"{role!r} is the name of a role; give the model that is measured another: -m NAME=SPEC")
-        baselines = {name for one in self.suites for name in baselines_of_run(one.suite.name)}
+        baselines = {name for resolved in self.suites for name in baselines_of_run(resolved.suite.name)}
         for name in (*(model.name for model in self.models), *(judge.name for judge in self.judges)):
             # Its rows would be taken for the baseline's, and count in no mean.
             if name in baselines:
@@ -191,10 +190,7 @@ class ResolvedRun:
         """
         price = self.prices.find(model_or_judge.spec)
         if price is None and self.config.max_cost is not None:
-            raise UsageError(
-                f"no price is known for {model_or_judge.spec}, so --max-cost cannot be kept; give one in a file: "
-                "--prices FILE"
-            )
+            raise unpriced_error([model_or_judge.spec])
         batch = price is not None and self.config.batch and isinstance(model_or_judge, ModelPlan)
         return price.of_batches if price is not None and batch else price
 
@@ -206,9 +202,8 @@ def model_plans(config: RunConfig, source: Path | None = None) -> list[ModelPlan
         DataError: a key of the run file ``source`` is wrong.
         UsageError: a value is wrong; an unknown preset.
     """
-    places = _Places(source)
     return [
-        replace(_model(places, number, entry, config.defaults), instruction=mode)
+        replace(_model(source, number, entry, config.defaults), instruction=mode)
         for number, entry in enumerate(config.models)
         for mode in _modes(entry, config.defaults)
     ]
@@ -219,29 +214,23 @@ def _modes(entry: ModelConfig, defaults: RequestConfig) -> tuple[AskingMode | No
     return (*(entry.instruction or defaults.instruction or (None,)), *((BLIND,) if blind else ()))
 
 
-class _Places:
-    """Conversion of errors: adds the key of the run file, if there is one."""
+def _made(source: Path | None, key: str, make: Callable[[], Made]) -> Made:
+    """Return ``make()``; an error names the key of the run file ``source``, if there is one.
 
-    def __init__(self, source: Path | None) -> None:
-        self._source = source
-
-    def of(self, key: str, make: Any) -> Any:
-        """Return ``make()``.
-
-        Raises:
-            DataError: it raises UsageError, DataError or ValidationError, and there is a run file.
-            UsageError: it raises ValidationError, and there is none.
-        """
-        try:
-            return make()
-        except ValidationError as error:
-            if self._source is None:
-                raise UsageError(f"--{validation_message(error)}") from None
-            raise DataError(f"{self._source}: {key}.{validation_message(error)}") from None
-        except (UsageError, DataError) as error:
-            if self._source is None:
-                raise
-            raise DataError(f"{self._source}: {key}: {error}") from None
+    Raises:
+        DataError: it raises UsageError, DataError or ValidationError, and there is a run file.
+        UsageError: it raises ValidationError, and there is none.
+    """
+    try:
+        return make()
+    except ValidationError as error:
+        if source is None:
+            raise UsageError(f"--{validation_message(error)}") from None
+        raise DataError(f"{source}: {key}.{validation_message(error)}") from None
+    except (UsageError, DataError) as error:
+        if source is None:
+            raise
+        raise DataError(f"{source}: {key}: {error}") from None
 
 
 def _resolved_suite(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> ResolvedSuite:
@@ -251,12 +240,12 @@ def _resolved_suite(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Re
     return resolved._replace(adds=config.add)
 
 
-def _check_access(check_access: AccessCheck, one: ModelPlan | JudgePlan, config: RunConfig) -> None:
+def _check_access(check_access: AccessCheck, model_or_judge: ModelPlan | JudgePlan, config: RunConfig) -> None:
     try:
-        check_access(one.spec, one.options)
+        check_access(model_or_judge.spec, model_or_judge.options)
     except MachineError:
         # Where all of its answers are stored, the model need not be there; that is looked at later.
-        if isinstance(one, JudgePlan) or not _has_stored_runs(config):
+        if isinstance(model_or_judge, JudgePlan) or not _has_stored_runs(config):
             raise
 
 
@@ -285,13 +274,13 @@ def _every_suite(config: RunConfig, entry: SuiteConfig) -> tuple[list[ResolvedSu
     return suites, absent
 
 
-def _model(places: _Places, number: int, entry: ModelConfig, defaults: RequestConfig) -> ModelPlan:
+def _model(source: Path | None, number: int, entry: ModelConfig, defaults: RequestConfig) -> ModelPlan:
     key, named = f"models.{number}", entry.preset or defaults.preset
     common = RequestConfig() if entry.preset else defaults  # a preset of its own states all of the sampling
     settings = common.sampling.model_dump() | entry.sampling.model_dump(exclude_none=True)
-    base = places.of(f"{key}.preset", lambda: sampling_preset(named) if named else None)
-    sampling = places.of(
-        f"{key}.sampling", lambda: override_sampling(SamplingConfig(**settings), base and base.sampling)
+    base = _made(source, f"{key}.preset", lambda: sampling_preset(named) if named else None)
+    sampling = _made(
+        source, f"{key}.sampling", lambda: override_sampling(SamplingConfig(**settings), base and base.sampling)
     )
     preprocess = defaults.preprocess if entry.preprocess is None else entry.preprocess
     return ModelPlan(
@@ -303,14 +292,14 @@ def _model(places: _Places, number: int, entry: ModelConfig, defaults: RequestCo
         context=entry.context or defaults.context,
         preprocess=preprocess or (),
         prompt_tokens=entry.prompt_tokens or defaults.prompt_tokens,
-        options=_options(places, key, defaults.options | entry.options),
+        options=_options(source, key, defaults.options | entry.options),
     )
 
 
-def _judge(places: _Places, number: int, entry: JudgeConfig, defaults: RequestConfig) -> JudgePlan:
+def _judge(source: Path | None, number: int, entry: JudgeConfig, defaults: RequestConfig) -> JudgePlan:
     # Defaults are about models under test: their address and tokenizer are not a judge's.
     common = {name: value for name, value in defaults.options.items() if name not in TESTED_MODEL_OPTIONS}
-    options = _options(places, f"judges.{number}", common | entry.options)
+    options = _options(source, f"judges.{number}", common | entry.options)
     return JudgePlan(entry.name or redact(entry.spec), entry.spec, options)
 
 
@@ -327,9 +316,8 @@ def override_sampling(chosen: SamplingConfig, base: Sampling | None = None) -> S
     return Sampling.model_validate(values)
 
 
-def _options(places: _Places, key: str, settings: Mapping[str, Any]) -> ClientOptions:
-    options: ClientOptions = places.of(f"{key}.options", lambda: ClientOptions.model_validate(settings))
-    return options
+def _options(source: Path | None, key: str, settings: Mapping[str, Any]) -> ClientOptions:
+    return _made(source, f"{key}.options", lambda: ClientOptions.model_validate(settings))
 
 
 def _prices(source: Path | Mapping[str, Price] | None) -> Prices:

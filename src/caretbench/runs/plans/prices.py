@@ -13,13 +13,14 @@ Prices change, so none are shipped. What runs on this machine costs nothing unle
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
+from caretbench.errors import UsageError
 from caretbench.files import read_toml, validated
 from caretbench.local.server_spec import is_local_server
 from caretbench.problem import Row, Usage
@@ -116,6 +117,13 @@ class Prices:
             # The longest pattern says most: `openai/gpt-4o-*` goes before `openai/*`.
             return self._models[max(fitting, key=len)]
         return FREE if is_local_server(spec) or any(fnmatchcase(spec, pattern) for pattern in _FREE) else None
+
+
+def unpriced_error(specs: Sequence[str]) -> UsageError:
+    """Return the error about models without a price, where money is limited."""
+    return UsageError(
+        f"no price is known for {', '.join(specs)}, so --max-cost cannot be kept; give one in a file: --prices FILE"
+    )
 
 
 class CostBudget:

@@ -121,13 +121,14 @@ def baseline_names(names: Sequence[str] | None, suites: Iterable[Suite]) -> list
     Raises:
         UsageError: no suite has such a baseline.
     """
-    own = {suite.name: suite.baselines for suite in suites}
+    by_suite = {suite.name: suite.baselines for suite in suites}
+    everything = dict.fromkeys(chain.from_iterable(by_suite.values()))
     if names is None:
-        return [*dict.fromkeys(name for writers in own.values() for name in writers)]
+        return [*everything]
     for name in names:
-        if not any(name in writers for writers in own.values()):
-            known = "; ".join(f"{suite} has {', '.join(writers)}" for suite, writers in own.items())
-            raise UsageError(f"unknown baseline {name!r}{did_you_mean(name, {*chain(*own.values())})}; {known}")
+        if name not in everything:
+            known = "; ".join(f"{suite} has {', '.join(writers)}" for suite, writers in by_suite.items())
+            raise UsageError(f"unknown baseline {name!r}{did_you_mean(name, everything)}; {known}")
     return [*names]
 
 
