@@ -56,13 +56,13 @@ def describe_os_error(error: OSError, remedy: str = "choose another path", path:
 
     ``path`` is what should be written; None: the path that the error names.
     """
-    place = Path(os.fsdecode(error.filename)) if error.filename else path
-    path = path or place
+    refused = Path(os.fsdecode(error.filename)) if error.filename else path
+    path = path or refused
     text = error.strerror or str(error)
     if cause := _CAUSES.get(error.errno or 0):
-        if place and error.errno in (errno.ENOTDIR, errno.EEXIST):
-            place = _nearest(place)
-        where = f" ({place})" if place != path else ""
+        if refused and error.errno in (errno.ENOTDIR, errno.EEXIST):
+            refused = _nearest(refused)
+        where = f" ({refused})" if refused != path else ""
         space = "free space, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
         text = f"{cause}{where}; {space}{remedy}"
     return f"{path}: {text}" if path else text
@@ -86,18 +86,18 @@ def write_trial_file(folder: Path) -> None:
     Raises:
         OSError: it cannot be written; the error names the folder.
     """
-    place = _nearest(folder)
+    existing = _nearest(folder)
     try:
-        if not place.is_dir():
+        if not existing.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        with tempfile.TemporaryFile(dir=place) as file:
+        with tempfile.TemporaryFile(dir=existing) as file:
             file.write(_BLOCK)
     except OSError as error:
         # The file systems of the kernel (/proc, /sys) say that there is no such file, although the folder is there.
-        refused = errno.EROFS if error.errno == errno.ENOENT else error.errno
-        raise OSError(refused, error.strerror, str(place)) from error
+        number = errno.EROFS if error.errno == errno.ENOENT else error.errno
+        raise OSError(number, error.strerror, str(existing)) from error
 
 
 def _nearest(path: Path) -> Path:
     """Return the path itself, or the nearest one above it that exists."""
-    return next(place for place in (path, *path.absolute().parents) if os.path.lexists(place))
+    return next(above for above in (path, *path.absolute().parents) if os.path.lexists(above))

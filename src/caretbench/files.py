@@ -269,12 +269,12 @@ def describe_validation_error(
     """
     faults = error.errors(include_url=False)
     # A list whose only entry is wrong is also called too short: that adds nothing.
-    places = [fault["loc"] for fault in faults]
+    locations = [fault["loc"] for fault in faults]
     faults = [
         fault
         for fault in faults
         if fault["type"] != "too_short"
-        or not any(place[: len(fault["loc"])] == fault["loc"] != place for place in places)
+        or not any(location[: len(fault["loc"])] == fault["loc"] != location for location in locations)
     ]
 
     def message(fault: ErrorDetails) -> str:

@@ -88,12 +88,7 @@ def redact(text: str) -> str:
         text = text.replace(value, REDACTED)
     # A search for a fixed part comes first: most texts have none, and the patterns are slow.
     folded = text.casefold()
-    for shape, replacement in _replacements():
+    for shape in secret_shapes():
         if shape.may_occur(folded):
-            text = shape.pattern.sub(replacement, text)
+            text = shape.pattern.sub(shape.replacement, text)
     return text
-
-
-@cache
-def _replacements() -> tuple[tuple[SecretShape, str], ...]:
-    return tuple((shape, shape.replacement) for shape in secret_shapes())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from caretbench.errors import CaretBenchError, UsageError, check_folder_is_writable
+from caretbench.errors import CaretBenchError, DataError, UsageError, check_folder_is_writable
 from caretbench.execution.cache.cache_folders import check_cache_is_writable
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.judging.criteria import CriterionProblems
@@ -31,7 +30,7 @@ from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.plans.prices import CostBudget
 from caretbench.runs.plans.suite_settings import ResolvedSuite
 from caretbench.runs.request_stage import StageCounts
-from caretbench.runs.run_folder import ModelInfo, RunFolder, write_absent
+from caretbench.runs.run_folder import Manifest, ModelInfo, RunFolder, write_absent
 from caretbench.runs.session import Clients, RunSession
 from caretbench.runs.typing_stage import TypingStage
 from caretbench.runs.verdict import has_verdicts
@@ -431,12 +430,9 @@ def divided(
 def begun_limit(resolved: ResolvedSuite) -> int | None:
     """Return the limit with which the suite's own folder was begun on these data; None if there is none."""
     wanted = resolved.selection.select, resolved.selection.seed
-    manifest = stored_manifest(resolved, resolved.folder.path) or {}
-    limits = [
-        stored.get("limit")
-        for stored in manifest.get("selections") or []
-        if (stored.get("select"), stored.get("seed", 0)) == wanted
-    ]
+    manifest = stored_manifest(resolved, resolved.folder.path)
+    selections = manifest.selections if manifest is not None else []
+    limits = [entry.limit for entry in selections if (entry.select, entry.seed) == wanted]
     return limits[-1] if limits else None
 
 
@@ -447,11 +443,11 @@ def group_sizes(problems: Sequence[Problem]) -> list[int]:
     return [round(size) for size in units_of([0.0] * len(problems), clusters, overlaps).sizes] if problems else []
 
 
-def stored_manifest(resolved: ResolvedSuite, folder: Path) -> dict[str, Any] | None:
+def stored_manifest(resolved: ResolvedSuite, folder: Path) -> Manifest | None:
     """Return the manifest of a run on the same suite and data; None for others, and what cannot be read."""
     try:
-        manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
-        same = (manifest["suite"], manifest["data"]["hash"]) == (resolved.suite.name, resolved.data.hash)
-    except (OSError, ValueError, KeyError, TypeError):
+        manifest = RunFolder(folder).manifest()
+    except (DataError, OSError):
         return None
-    return manifest if same else None
+    is_same = (manifest.suite, manifest.data.hash) == (resolved.suite.name, resolved.data.hash)
+    return manifest if is_same else None

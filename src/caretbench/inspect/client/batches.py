@@ -184,8 +184,8 @@ class BatchClient(AbstractContextManager["BatchClient"]):
     ) -> Iterator[ModelAnswer | ModelFailure]:
         """Yield the results of a batch that has ended, and failures of requests without one."""
         files = (state.get(name) for name in ("output_file_id", "error_file_id"))
-        places = [f"/files/{file}/content" for file in files if file] or [*filter(None, [state.get("results_url")])]
-        for path in places:
+        paths = [f"/files/{file}/content" for file in files if file] or [*filter(None, [state.get("results_url")])]
+        for path in paths:
             # Not `splitlines`: JSON may have U+2028 and U+0085 in a text, and they are no ends of a line.
             for line in self._call("GET", str(path)).content.split(b"\n"):
                 entry = json.loads(line) if line.strip() else {}

@@ -110,8 +110,8 @@ def messages_of(prompt: Prompt) -> list[ChatMessage]:
 
 def cut_at_stop(text: str, stop: Sequence[str]) -> str:
     """Return ``text`` up to the first of the ``stop`` texts; a special token stays, since reports count these."""
-    places = [(position, word) for word in stop if (position := text.find(word)) >= 0]
-    position, word = min(places, default=(len(text), ""))
+    hits = [(position, word) for word in stop if (position := text.find(word)) >= 0]
+    position, word = min(hits, default=(len(text), ""))
     return text[:position] + (word if holds_special_token(word) else "")
 
 
