@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Self, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
@@ -54,19 +54,15 @@ def escape_control_characters(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
-def _print(line: str, stream: TextIO) -> None:
-    # Also into a pipe or a file: what is kept there is shown on a terminal later.
-    stream.write(escape_control_characters(line) + "\n")
-
-
 def print_line(line: str = "") -> None:
     """Print one line to standard output."""
-    _print(line, sys.stdout)
+    # Also into a pipe or a file: what is kept there is shown on a terminal later.
+    sys.stdout.write(escape_control_characters(line) + "\n")
 
 
 def print_note(line: str) -> None:
     """Print one line to standard error."""
-    _print(line, sys.stderr)
+    sys.stderr.write(escape_control_characters(line) + "\n")
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -71,11 +71,9 @@ class Preprocess(Protocol):
     @property
     def key(self) -> str:
         """Name and version: part of the key of every completion."""
-        ...
 
     def __call__(self, caret: Caret) -> Caret:
         """Return the changed caret."""
-        ...
 
 
 class Context(Protocol):
@@ -84,11 +82,9 @@ class Context(Protocol):
     @property
     def key(self) -> str:
         """Name and version: part of the key of every completion."""
-        ...
 
     def __call__(self, problem: Problem) -> Caret:
         """Return the problem's caret with this context."""
-        ...
 
 
 @dataclass(frozen=True)

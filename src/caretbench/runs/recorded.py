@@ -35,16 +35,13 @@ class CompletionLog(Protocol):
     @property
     def models(self) -> Mapping[tuple[str, str], ModelInfo]:
         """Models by name and parameters; filled while completions are read."""
-        ...
 
     @property
     def unanswered(self) -> Mapping[str, int]:
         """Samples without an answer, by kind; filled while completions are read."""
-        ...
 
     def completions(self, problems: Mapping[str, Problem], passed_over: PassedOver) -> Iterator[Completion]:
         """Yield the completions of these problems; ``passed_over`` is called with the id of every other row."""
-        ...
 
 
 LogReader = Callable[[Path, str, str], CompletionLog | None]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -176,7 +175,7 @@ class RunFolder:
         Raises:
             DataError: another process is at work in it.
         """
-        with contextlib.ExitStack() as stack:
+        with ExitStack() as stack:
             try:
                 stack.enter_context(locked_folder(self.path))
             except BlockingIOError:

@@ -115,12 +115,9 @@ class RunSession:
                 f"and this command chooses {len(self.resolved.problems)}: "
                 f"the report is about all {len(together)}; -o chooses another folder"
             )
-        for line in (
-            *self.resolved.data.passed_over,
-            *self.resolved.selection.shortfall(
-                self.resolved.suite, len(self.resolved.problems), self.resolved.data.problems
-            ),
-        ):
+        chosen, data = self.resolved.problems, self.resolved.data
+        shortfall = self.resolved.selection.shortfall(self.resolved.suite, len(chosen), data.problems)
+        for line in (*data.passed_over, *shortfall):
             self.progress.note(line)
         if self._earlier is not None:  # this command may be about some of the run's problems only
             manifest.toolchains, manifest.isolation = self._earlier.toolchains, self._earlier.isolation
@@ -216,10 +213,7 @@ def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
             "models": stored.models,
             "judges": stored.judges,
             "further_policies": [*policies],
-            "selections": [
-                *stored.selections,
-                *(entry for entry in manifest.selections if entry not in stored.selections),
-            ],
+            "selections": [*dict.fromkeys((*stored.selections, *manifest.selections))],
         }
     )
 

@@ -77,7 +77,7 @@ async def run_process(argv: Sequence[str], data: bytes, max_output: int) -> Proc
         with anyio.CancelScope(shield=True):
             _kill(process)
             await process.aclose()
-    return ProcessResult(output.data, stderr_tail.data, process.returncode or 0, output.full)
+    return ProcessResult(bytes(output.data), bytes(stderr_tail.data), process.returncode or 0, output.full)
 
 
 class _LimitedBytes:
@@ -86,18 +86,14 @@ class _LimitedBytes:
     def __init__(self, limit: int, *, tail: bool = False) -> None:
         self._limit = limit
         self._tail = tail
-        self._data = bytearray()
+        self.data = bytearray()
         self.full = False
 
     def add(self, chunk: bytes) -> None:
-        self._data += chunk
-        if len(self._data) > self._limit:
+        self.data += chunk
+        if len(self.data) > self._limit:
             self.full = not self._tail
-            del self._data[slice(None, -self._limit) if self._tail else slice(self._limit, None)]
-
-    @property
-    def data(self) -> bytes:
-        return bytes(self._data)
+            del self.data[slice(None, -self._limit) if self._tail else slice(self._limit, None)]
 
 
 async def _write(stream: ByteSendStream | None, data: bytes) -> None:

@@ -300,25 +300,16 @@ def sentinels_split_by_tokenizer(entry: FimFormat, encode: Callable[[str], Seque
     return tuple(token for token in entry.identified_by if len(encode(token)) != 1)
 
 
-def known_sentinels() -> frozenset[str]:
-    """Return the sentinel tokens that identify any family."""
-    return frozenset(token for entry in fim_formats().values() for token in entry.identified_by)
-
-
 def _family_in_name(name: str) -> FimFormat | FamilyWithoutFim | None:
     """Return the family in a model's name: the end after the last slash, whatever its case, ``-`` for ``_``."""
     # Only the end: a folder or an organisation may have the name of another family.
-    end = _plain(re.split(r"[/\\]", name.rstrip("/\\"))[-1])
+    end = re.split(r"[/\\]", name.rstrip("/\\"))[-1].lower().replace("_", "-")
     entries: list[FimFormat | FamilyWithoutFim] = [*fim_formats().values(), *families_without_fim().values()]
     fitting = [
         (len(pattern), pattern, entry) for entry in entries for pattern in entry.models if fnmatchcase(end, pattern)
     ]
     # The longest pattern is the most specific: the name of a relative may contain that of its family.
     return max(fitting, key=lambda item: item[:2])[2] if fitting else None
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("_", "-")
 
 
 def _spellings(tokens: frozenset[str]) -> frozenset[str]:
@@ -377,7 +368,7 @@ def _plain_sentinels(vocabulary: JsonValue) -> Iterator[str]:
         texts = list(vocabulary)
     elif isinstance(vocabulary, list):
         texts = [entry[0] for entry in vocabulary if isinstance(entry, list) and entry]
-    sentinels = known_sentinels()
+    sentinels = {token for entry in fim_formats().values() for token in entry.identified_by}
     yield from (text for text in texts if isinstance(text, str) and text.removeprefix("\u2581") in sentinels)
 
 
