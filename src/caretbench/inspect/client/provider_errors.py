@@ -252,8 +252,7 @@ def classify_error(error: Exception, secrets: tuple[str, ...] = ()) -> RequestFa
     elif status is None and type(links[0]) is ValueError:
         # Inspect's word on the request itself: it would be said again.
         retryable = False
-    refused = any(isinstance(link, (ConnectionRefusedError, socket.gaierror)) for link in links)
-    if status is None and (names & _UNREACHABLE or refused):
+    if status is None and (names & _UNREACHABLE or any(map(_is_unreachable, links))):
         other_requests_fail = "unless_answered"
     return RequestFault(
         kind=_kind(provider_error, names, status, retryable=retryable),
@@ -289,6 +288,10 @@ def _retry_after(error: BaseException) -> float | None:
     except (TypeError, ValueError):
         # A date: our own pauses serve as well.
         return None
+
+
+def _is_unreachable(error: BaseException) -> bool:
+    return isinstance(error, (ConnectionRefusedError, socket.gaierror))
 
 
 def _said(links: list[BaseException], status: int | None, provider_error: BaseException | None) -> str:
