@@ -38,11 +38,11 @@ def test_the_prompts_are_those_that_a_run_sends(suite: str, prompt: str, tmp_pat
     for pending in sent.pending_samples(problems, {}):
         assert isinstance(pending.prompt, ChatPrompt)
         conversation = [{"role": message.role, "content": message.text} for message in pending.prompt.messages]
-        row = rows[pending.problem.id]
+        row = rows[pending.item.id]
         assert row["messages"] == conversation
         assert row["strategy"] == get_strategy(prompt).key
         if suite == "devbench":
-            caret = pending.problem.caret
+            caret = pending.item.caret
             assert (row["prefix"], row["suffix"], row["language"]) == (caret.prefix, caret.suffix, caret.language)
 
 
