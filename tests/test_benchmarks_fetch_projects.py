@@ -85,7 +85,7 @@ def test_a_project_is_prepared_from_its_archive(fetching: ModuleType, tmp_path: 
 
 
 def test_unknown_names_are_refused(fetching: ModuleType, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no project is named nobody; known: markdown"):
+    with pytest.raises(DataError, match="named nobody"):
         fetching.main(tmp_path, ["nobody"])
 
 
@@ -109,7 +109,7 @@ def test_a_project_is_prepared_from_a_commit_and_built_without_settings(
     assert [path.name for path in made.iterdir()] == ["lib.js"]
     assert project.command(made).endswith(f"{made} --language javascript --setup auto -o {made}-tasks")
     other = fetching.Project(**{**fields, "name": "other"}, url=f"{address}#packages/other", revision=commit)
-    with pytest.raises(DataError, match="no folder packages/other"):
+    with pytest.raises(DataError, match="folder packages/other"):
         fetching.prepare(other, tmp_path / "projects")
     for wrong in ({"revision": "v1", "url": address}, {"revision": "1", "url": "https://nowhere.invalid/a.tar.gz"}):
         with pytest.raises(ValidationError):

@@ -59,7 +59,7 @@ def test_a_broken_compressed_file_is_named(tmp_path: Path, change: str) -> None:
     path.write_bytes(
         {"cut": whole[:middle], "damaged": whole[:middle] + b"\xff" * 8 + whole[middle + 8 :], "plain": b"{}\n"}[change]
     )
-    with pytest.raises(DataError, match=r"rows\.jsonl\.gz: cannot be read"):
+    with pytest.raises(DataError, match=r"/rows\.jsonl\.gz: cannot be"):
         list(read_lines(path))
 
 
@@ -175,7 +175,7 @@ def test_a_writer_does_not_write_to_a_file_that_was_replaced(tmp_path: Path, mon
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match=r"/none\.jsonl: cannot be read"):
         list(read_lines(tmp_path / "none.jsonl"))
 
 
@@ -229,9 +229,9 @@ class _Setting(BaseModel):
 def test_a_toml_file_that_is_none_is_named(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "own.toml"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"own\.toml: not TOML"):
+    with pytest.raises(DataError, match=r"own\.toml: .*TOML"):
         read_toml(path)
-    with pytest.raises(DataError, match=r"absent\.toml: cannot be read"):
+    with pytest.raises(DataError, match=r"/absent\.toml: cannot be"):
         read_toml(tmp_path / "absent.toml")
 
 
@@ -242,7 +242,7 @@ def test_documents_and_appended_rows(tmp_path: Path) -> None:
     path.write_text('{"size": "x"}')
     with pytest.raises(DataError, match=r"own\.json: size: "):
         read_document(path, _Setting)
-    with pytest.raises(DataError, match=r"absent\.json: cannot be read"):
+    with pytest.raises(DataError, match=r"/absent\.json: cannot be"):
         read_document(tmp_path / "absent.json", _Setting)
     with pytest.raises(DataError, match="table: size: "):
         validated(_Setting, {}, "table")

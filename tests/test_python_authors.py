@@ -86,7 +86,7 @@ def test_a_frame_has_every_score_row_and_its_values(tmp_path: Path) -> None:
         assert {name: value for name, value in line.items() if name in row.values} == row.values
         others = {*table.columns} - {*row.values, *caretbench.Score.model_fields}
         assert all(line[name] is None for name in others)
-    with pytest.raises(caretbench.DataError, match=r"not a run's folder"):
+    with pytest.raises(caretbench.DataError, match=r"/nothing: .*run's folder"):
         caretbench.frame(tmp_path / "nothing")
 
 
@@ -105,10 +105,10 @@ def test_answers_in_memory_are_scored_with_their_samples(tmp_path: Path) -> None
 
 def test_an_unknown_id_is_named_with_its_neighbours_and_nothing_is_written(tmp_path: Path) -> None:
     problem = caretbench.load_suite("devbench").load("starter").problems[0]
-    with pytest.raises(caretbench.UsageError, match=rf"no problem '{problem.id}s'.*{problem.id!r}.*correct the id"):
+    with pytest.raises(caretbench.UsageError, match=rf"'{problem.id}s'.*{problem.id!r}"):
         caretbench.score(config(tmp_path / "run"), answers={f"{problem.id}s": "x"})
     assert not (tmp_path / "run").exists()
-    with pytest.raises(caretbench.UsageError, match="is the name of a baseline"):
+    with pytest.raises(caretbench.UsageError, match=r"'empty' .*baseline"):
         caretbench.score(config(tmp_path / "run"), answers={problem.id: "x"}, name="empty")
 
 
@@ -171,7 +171,7 @@ def test_a_function_that_fails_leaves_error_rows_and_is_asked_again(tmp_path: Pa
     assert "LookupError: no weights" in result.complaints[0]
     assert {row.kind for row in caretbench.api.RunFolder(tmp_path).missing()} == {"provider"}
     result = caretbench.run(config(tmp_path), models={"mine": lambda _prompt: 3})  # type: ignore[dict-item,return-value]
-    assert "returned 3; expected a text or None" in result.complaints[0]
+    assert "returned 3" in result.complaints[0]
 
 
 WITHOUT_SOURCE: Any = FunctionType(compile("'a'", "typed by hand", "eval"), {}, "half")
@@ -220,7 +220,7 @@ def test_a_metric_is_a_function_and_is_measured_again_when_it_changes(tmp_path: 
 
     changed.__name__ = "half"
     assert measured(changed) == [0.25] * 3
-    with pytest.raises(caretbench.UsageError, match="two metrics are called 'half'"):
+    with pytest.raises(caretbench.UsageError, match="called 'half'"):
         caretbench.score(config(tmp_path, suites=[SUITE | {"metrics": [half, changed]}]))
-    with pytest.raises(caretbench.UsageError, match="it has no name"):
+    with pytest.raises(caretbench.UsageError, match="no name"):
         caretbench.score(config(tmp_path, suites=[SUITE | {"metrics": [lambda _answer, _problem: 1]}]))

@@ -53,7 +53,7 @@ def test_init_writes_what_is_missing_and_changes_nothing(tmp_path: Path) -> None
 
 def test_a_repository_without_tests_does_not_fit(tmp_path: Path) -> None:
     root = written(tmp_path / "notes", {"notes.md": "# Notes\n"})
-    with pytest.raises(DataError, match="no suite fits; simcopilot: it has no file of a language"):
+    with pytest.raises(DataError, match=r"simcopilot: .*language"):
         write_files(root, survey(root))
 
 
@@ -95,7 +95,7 @@ def test_a_second_bench_builds_and_asks_only_what_is_new(tmp_path: Path) -> None
     assert "command" not in steps["simcopilot"]["steps"]
     assert (len(asked), later.than, later.old.problems, later.new) == (number, first.run, number, None)
     assert later.difference == 0
-    with pytest.raises(UsageError, match="--than 'May': expected LAST, or a day"):
+    with pytest.raises(UsageError, match="--than 'May'"):
         Bench(root, bench_settings(root), MODELS, than="May")
 
     # Two models of which one fails at a request: the summary names the failure once.

@@ -163,7 +163,7 @@ def test_a_shallow_clone_is_said(clone: Path, tmp_path: Path) -> None:
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "--quiet", "--bare", "--depth", "4", f"file://{clone}", str(shallow))
     done = CommandRun(shallow, *REVERSE, "--until", "2024-01-31", "-o", tmp_path / "tasks")
-    assert "the clone is shallow: older commits are missing" in done.err
+    assert "is shallow" in done.err
     whole = CommandRun(shallow, *REVERSE, "-o", tmp_path / "whole")
     assert "shallow boundary" in whole.err
     assert whole.code == 0, whole.err
@@ -195,7 +195,7 @@ def test_a_limit_that_is_passed_fails_the_build(records: Path, tmp_path: Path, m
     assert folder.candidates_path.exists()
     listed = CommandRun("--data", folder.path, verb=("list", "efcb"))
     assert listed.told
-    assert "the leak report stopped the build" in listed.err
+    assert "leak report" in listed.err
     assert CommandRun(*easy, "--profile", "paper").code == 0
     assert folder.problems_path.exists()
 

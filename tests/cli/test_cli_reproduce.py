@@ -61,7 +61,8 @@ def test_a_refused_answer_is_not_run(tmp_path: Path) -> None:
     status, shown = caretbench("reproduce", str(folder), IDENTITY, "--model", "mine", "--json")
     result = json.loads(shown)
     assert (status, result["status"], result["stage"]) == (0, "runtime_error", "none")
-    assert result["reason"] == "refused: the answer has 600,000 characters, more than 500,000"
+    assert result["reason"].startswith("refused: ")
+    assert "600,000" in result["reason"]
 
 
 def test_an_answer_to_a_question_is_measured_again(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_server_that_fails_33_of_72_first_requests_still_gives_72_rows(tmp_pat
     assert list(folder.missing()) == []
     assert Counter(row.latency.attempts for row in rows if row.latency) == {1: 72 - FAILING, 2: FAILING}
     assert "toy has chat and completions, not FIM" in said
-    assert "toy: prompt left-to-right@3" in said
+    assert "prompt left-to-right@3" in said
 
 
 def test_null_answers_are_rows_and_give_a_warning(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_missing_key_is_reported_before_anything_is_loaded(tmp_path: Path) -> 
     data = str(tmp_path / "none")
     done = command(tmp_path / "run", "run", "devbench", "-m", "openai/gpt-4o-mini", "--data", data, "-o")
     assert done.code == 2
-    assert "set OPENAI_API_KEY in the environment" in done.errors
+    assert "set OPENAI_API_KEY" in done.errors
     unused = ("inspect_ai", "polars", "altair", "scipy", "tree_sitter_python")
     assert [name for name in unused if name in done.modules] == []
     assert not (tmp_path / "run").exists()
@@ -106,7 +106,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ],
 )
 def test_a_provider_without_its_key(spec: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(MachineError, match=f"{spec}: there is no key.*{variable}"):
+    with pytest.raises(MachineError, match=f"{spec}: .* key.*{variable}"):
         check_access(spec, ClientOptions())
     check_access(spec, ClientOptions(model_args={"api_key": "x"}))
     monkeypatch.setenv(variable, "x")
@@ -128,7 +128,7 @@ def test_access_that_is_not_known_is_left_to_the_provider(spec: str) -> None:
 @pytest.mark.usefixtures("no_keys")
 def test_an_endpoint_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     check_access("fim/openai/m", ClientOptions(base_url="http://models.example/v1"))
-    with pytest.raises(MachineError, match="or OPENAI_BASE_URL to an address that needs none"):
+    with pytest.raises(MachineError, match="OPENAI_BASE_URL to"):
         check_access("fim/openai/m", ClientOptions())
     monkeypatch.setenv("OPENAI_BASE_URL", "http://models.example/v1")
     check_access("fim/openai/m", ClientOptions())
@@ -146,7 +146,7 @@ def test_models_on_this_machine_that_are_not_there(tmp_path: Path) -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         options = ClientOptions(base_url=f"http://127.0.0.1:{server.getsockname()[1]}/v1")
-        with pytest.raises(MachineError, match=r"nobody listens at 127\.0\.0\.1:"):
+        with pytest.raises(MachineError, match=r"listens at 127\.0\.0\.1:"):
             check_access("vllm/m", options)
         server.listen()
         check_access("vllm/m", options)

@@ -85,7 +85,7 @@ def test_a_changed_row_is_read_or_refused_by_file_line_and_field(name: str, data
 def test_a_text_that_is_none_is_refused(field: str, value: object, tmp_path: Path) -> None:
     path = tmp_path / "block_completion.jsonl"
     path.write_text(json.dumps(SAFIM | {field: value}))
-    with pytest.raises(DataError, match=rf"{path}:1: the field '{field}' is {type(value).__name__}, expected text"):
+    with pytest.raises(DataError, match=rf"{path}:1: .*'{field}' is {type(value).__name__}, "):
         load_suite("safim").load(str(path))
 
 

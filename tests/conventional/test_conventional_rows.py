@@ -199,7 +199,7 @@ def test_a_file_with_another_hash_is_refused(cache: Path, tmp_path: Path) -> Non
 
 def test_missing_data_say_what_to_type(cache: Path) -> None:
     del cache
-    with pytest.raises(DataError, match="caretbench pull safim"):
+    with pytest.raises(DataError, match="pull safim"):
         released_file("safim", description("safim").files[0])
 
 

@@ -193,7 +193,7 @@ def test_wrong_hash_is_refused_and_leaves_nothing(wheel_spec: BundleSpec, cache:
 
 def test_lock_without_a_package_says_how_to_renew_it(wheel_spec: BundleSpec) -> None:
     wanted = wheel_spec.model_copy(update={"packages": ("tiny_caret", "absent")})
-    with pytest.raises(BundleError, match=r"absent; run: caretbench deps lock tests/python"):
+    with pytest.raises(BundleError, match=r"absent; .*lock tests/python"):
         bundle_building.build_bundle(wanted)
 
 
@@ -203,18 +203,18 @@ def test_without_uv_and_pip_the_line_that_brings_one_is_said(
     monkeypatch.setattr(pip, "find_uv", lambda: None)
     monkeypatch.setattr(pip, "_has_pip", lambda _python: False)
     monkeypatch.setattr(pip.importlib.util, "find_spec", lambda _name: None)
-    with pytest.raises(BundleError, match=r"apt-get install .* python3-pip"):
+    with pytest.raises(BundleError, match=r"install .*python3-pip"):
         bundle_building.build_bundle(wheel_spec)
 
 
 def test_interpreter_that_is_too_old_is_named(wheel_spec: BundleSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pip, "python_version", lambda _python: (3, 9))
-    with pytest.raises(BundleError, match=r"3\.11 or later, and programs run with .*python3"):
+    with pytest.raises(BundleError, match=r"3\.11 or later.*python3"):
         bundle_building.build_bundle(wheel_spec)
 
 
 def test_module_that_is_not_there_fails_the_build(wheel_spec: BundleSpec) -> None:
-    with pytest.raises(BundleError, match="holds no module other"):
+    with pytest.raises(BundleError, match="module other"):
         bundle_building.build_bundle(wheel_spec.model_copy(update={"verify": ("other",)}))
     assert bundle_store.installed_bundle(wheel_spec.name) is None
 
@@ -287,7 +287,7 @@ def test_npm_bundle_is_built_without_install_scripts(npm_spec: BundleSpec) -> No
 
 
 def test_npm_lock_for_other_packages_is_refused(npm_spec: BundleSpec) -> None:
-    with pytest.raises(BundleError, match="made for other packages"):
+    with pytest.raises(BundleError, match="other packages"):
         bundle_building.build_bundle(npm_spec.model_copy(update={"packages": (*npm_spec.packages, "more")}))
 
 
@@ -295,7 +295,7 @@ def test_tool_that_is_missing_is_named_with_the_line_that_brings_it(
     npm_spec: BundleSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(BundleError, match=r"apt-get install .* nodejs npm"):
+    with pytest.raises(BundleError, match=r"install .*nodejs npm"):
         bundle_building.build_bundle(npm_spec, system_packages="never")
 
 

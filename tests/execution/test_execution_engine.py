@@ -169,7 +169,7 @@ def test_missing_modules_are_named_with_the_bundle_to_build(
 ) -> None:
     result = execute(source, language, cache, bundle="devbench/x")
     assert (result.status, result.missing_module) == (Status.UNRESOLVED_IMPORT, module)
-    assert "caretbench deps build devbench/x" in result.reason
+    assert "build devbench/x" in result.reason
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_what_this_machine_lacks_is_skipped_with_the_remedy(
     monkeypatch.setattr(local_executor, "display_server", lambda: None)
     [result] = executor.submit([request("pass", needs=("display",))])
     assert result.status is Status.SKIPPED
-    assert "apt-get install xvfb" in result.reason
+    assert "install xvfb" in result.reason
     [result] = executor.submit([request("pass", needs=("network",))])
     assert (result.status, "network" in result.reason) == (Status.SKIPPED, True)
     [result] = executor.submit([request("pass", "cobol")])

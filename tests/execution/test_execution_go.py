@@ -146,4 +146,4 @@ def test_without_the_toolchain_the_remedy_is_named(monkeypatch: pytest.MonkeyPat
     request = ExecutionRequest(id="a", language="go", source=PROGRAMS["passed"])
     [result] = LocalExecutor(workers=1, use_cache=False).submit([request])
     assert result.status is Status.SKIPPED
-    assert "apt-get install golang-go" in result.reason
+    assert "install golang-go" in result.reason

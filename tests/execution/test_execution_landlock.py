@@ -537,16 +537,16 @@ def test_without_bubblewrap_programs_run_behind_landlock(
     monkeypatch.setattr(sandbox_module, "find_bubblewrap", lambda: None)
     monkeypatch.setenv("CARETBENCH_SANDBOX", "auto")
     assert Sandbox().probe().level == "landlock"
-    assert "apt-get install bubblewrap" in capfd.readouterr().err
+    assert "install bubblewrap" in capfd.readouterr().err
     monkeypatch.setenv("CARETBENCH_SANDBOX", "namespaces")
-    with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
+    with pytest.raises(SandboxUnavailable, match="install bubblewrap"):
         Sandbox().probe()
     monkeypatch.setenv("CARETBENCH_SANDBOX", "none")
     with pytest.raises(ValueError, match="expected auto"):
         Sandbox()
     monkeypatch.delenv("CARETBENCH_SANDBOX")
     monkeypatch.setattr(landlock_sandbox, "landlock_abi", lambda: 0)
-    with pytest.raises(SandboxUnavailable, match="offers no Landlock"):
+    with pytest.raises(SandboxUnavailable, match="no Landlock"):
         Sandbox(level="landlock").probe()
     with pytest.raises(SandboxUnavailable, match=r"apt-get install bubblewrap.*Landlock cannot stand in"):
         Sandbox().probe()

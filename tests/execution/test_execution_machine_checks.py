@@ -136,7 +136,7 @@ def test_cache_that_is_a_file_or_cannot_be_made_is_a_fault_with_its_remedy(
         check = row("workspaces")
         assert not check.ok
         assert str(cache) in check.detail
-        assert "choose another cache (CARETBENCH_CACHE" in check.detail
+        assert "cache (CARETBENCH_CACHE" in check.detail
         assert "[Errno" not in check.detail
         if cache.is_relative_to(tmp_path):
             disk = row("free disk")

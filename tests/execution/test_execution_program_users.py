@@ -245,7 +245,7 @@ def test_what_cannot_be_opened_for_one_user_is_refused_with_the_remedy(
     host_mounts._obstacle.cache_clear()
     for warm in (None, WarmSettings()):
         sandbox = Sandbox(level="namespaces")
-        with pytest.raises(SandboxUnavailable, match=r"others may not read.*chmod") as refusal:
+        with pytest.raises(SandboxUnavailable, match=r"not read.*chmod") as refusal:
             sandbox.run(Invocation(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)}, warm=warm))
         sandbox.close()
         assert str(refusal.value).count("is closed") == str(refusal.value).count("go+rX") == 1
@@ -479,7 +479,7 @@ def test_where_leases_cannot_lie_says_why(tmp_path: Path, monkeypatch: pytest.Mo
     others.mkdir()
     os.chown(others, 65_301, 65_301)
     monkeypatch.setattr(host_users, "FOLDERS", (str(link), str(others)))
-    with pytest.raises(host_users.NoProgramUsers, match="belongs to user 65301"), leased_user():
+    with pytest.raises(host_users.NoProgramUsers, match="user 65301"), leased_user():
         pass
     open_one = tmp_path / "open"
     open_one.mkdir(mode=0o755)

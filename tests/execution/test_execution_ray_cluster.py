@@ -30,7 +30,7 @@ needs_ray = pytest.mark.skipif(not INSTALLED, reason="Ray is not installed: SETU
 
 def test_without_ray_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MachineError, match=r"needs Ray: pip install 'caretbench\[ray\]'"):
+    with pytest.raises(MachineError, match=r"pip install 'caretbench\[ray\]'"):
         RemoteExecutor(RayNodePool())
 
 
@@ -39,7 +39,7 @@ def test_an_engine_that_is_not_known(verb: str) -> None:
     model = ["-m", "command/cat"] if verb == "run" else []
     done = CliRunner().invoke(app, [verb, "devbench", "--limit", "1", "--engine", "slurm", *model])
     assert done.exit_code != 0
-    assert "--engine 'slurm': expected local, ray or ray://HOST:PORT" in str(done.exception or done.output)
+    assert "--engine 'slurm'" in str(done.exception or done.output)
 
 
 @pytest.mark.long

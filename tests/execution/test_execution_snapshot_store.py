@@ -131,15 +131,15 @@ def test_links_that_lead_outside_are_refused(
 
 def test_what_is_no_file_is_refused(store: SnapshotStore, project: Path) -> None:
     os.mkfifo(project / "pipe")
-    with pytest.raises(DataError, match="pipe: neither file, link nor folder"):
+    with pytest.raises(DataError, match="pipe: neither"):
         store.add(project)
-    with pytest.raises(DataError, match="not a folder"):
+    with pytest.raises(DataError, match=r"/a\.py: not a"):
         store.add(project / "a.py")
 
 
 def test_bounds(store: SnapshotStore, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_store, "MAX_ENTRIES", 3)
-    with pytest.raises(DataError, match="more than 3 entries"):
+    with pytest.raises(DataError, match="than 3 entries"):
         store.add(project)
 
 
@@ -161,5 +161,5 @@ def test_removing_takes_the_contents_that_no_other_snapshot_has(store: SnapshotS
 
 @pytest.mark.parametrize("name", ["", "..", "a" * 63, "../" * 21 + "a", "A" * 64])
 def test_names_of_snapshots_are_no_paths(store: SnapshotStore, name: str) -> None:
-    with pytest.raises(DataError, match="is not the name of a snapshot"):
+    with pytest.raises(DataError, match="a snapshot"):
         store.get(name)

@@ -140,7 +140,7 @@ def test_no_answer_keeps_the_scan_busy(language: str, seed: str) -> None:
 
 
 def test_patterns_that_hostile_text_could_make_slow_are_refused() -> None:
-    with pytest.raises(ValueError, match="must be bounded"):
+    with pytest.raises(ValueError, match="be bounded"):
         TamperPattern(name="early_exit", pattern=r"exit\([^)]*\)")
 
 

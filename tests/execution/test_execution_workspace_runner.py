@@ -340,7 +340,7 @@ def test_writes_are_bounded(workspace_runner: WorkspaceRunner, project: Snapshot
         workspace_runner, project, f"head -c 40M /dev/zero > {path}; stat -c %s {path}",
         limits=WORKSPACE_LIMITS.model_copy(update={"tmp_mb": 16}),
     )  # fmt: skip
-    assert "No space left" in result.stderr.text
+    assert "space left" in result.stderr.text
     assert int(result.stdout.text) <= 18 << 20
 
 
@@ -479,7 +479,7 @@ def test_network_policies(sandbox: Sandbox, store: SnapshotStore, project: Snaps
     assert seen == ["connected\nNetwork is unreachable\n", "alone\nNetwork is unreachable\n"]
     refused = python(WorkspaceRunner(ColdSandbox(), store), project, connect, network="none")
     assert refused.status is Status.SANDBOX_ERROR
-    assert "loopback cannot be switched off" in refused.reason
+    assert "loopback cannot" in refused.reason
 
 
 # --- mistakes in requests -------------------------------------------------------------------------------------
@@ -514,7 +514,7 @@ def test_patches_that_lead_astray_are_refused(
 def test_paths_that_lead_out_are_refused(
     sandbox: Sandbox, store: SnapshotStore, project: Snapshot, options: dict[str, object]
 ) -> None:
-    with pytest.raises(DataError, match=r"leads out|not a plain path"):
+    with pytest.raises(DataError, match=r"leads out|plain "):
         script(WorkspaceRunner(sandbox, store), project, "true", **options)
 
 
@@ -531,7 +531,7 @@ def test_a_project_that_is_too_large_to_copy_is_ours(
     monkeypatch.setattr("caretbench.execution.workspaces.workspace_runner.MAX_COPIED_BYTES", 1000)
     result = script(WorkspaceRunner(sandbox, store, overlay=False), project, "true")
     assert result.status is Status.SANDBOX_ERROR
-    assert "where no overlay can be laid" in result.reason
+    assert "no overlay" in result.reason
 
 
 def test_a_folder_of_somebody_else_is_given_to_the_program_or_copied(

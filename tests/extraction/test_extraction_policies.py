@@ -36,7 +36,7 @@ def test_names_and_versions() -> None:
     assert get_policy("first_line").key == "first_line@3"
     assert all(entry.description for entry in POLICIES.values())
     for unknown in ("syntax@1", "longest", "", "@1"):
-        with pytest.raises(UsageError, match=r"unknown truncation policy .* raw@2, released@2"):
+        with pytest.raises(UsageError, match=r"policy .*raw@2, released@2"):
             get_policy(unknown)
 
 

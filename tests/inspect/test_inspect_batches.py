@@ -69,10 +69,7 @@ def test_a_batch_is_taken_up_again_after_a_stop(spec: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_batch_whose_id_was_lost_is_found_again(spec: str, tmp_path: Path) -> None:
     with BatchServer(lambda text: f"<{text}>", drop=True) as server:
-        with (
-            client(spec, server, tmp_path) as own,
-            pytest.raises(MachineError, match="its batches cannot be asked for"),
-        ):
+        with client(spec, server, tmp_path) as own, pytest.raises(MachineError, match="its batches"):
             list(own.submit(iter(REQUESTS)))
         with client(spec, server, tmp_path) as own:
             assert texts(list(own.submit(iter(REQUESTS)))) == {f"p{n}": f"<{n}>" for n in range(4)}
@@ -86,22 +83,22 @@ def test_a_batch_that_cannot_be_told_from_others_is_possibly_paid(tmp_path: Path
         server.create([{}] * 4)
         with client(SPECS[1], server, tmp_path) as own:
             found = list(own.submit(iter(REQUESTS)))
-            assert all(isinstance(one, ModelFailure) and "may exist and be paid" in one.message for one in found)
+            assert all(isinstance(one, ModelFailure) and "be paid" in one.message for one in found)
             assert set(texts(list(own.submit(iter(REQUESTS)))).values()) == {"<0>", "<1>", "<2>", "<3>"}
         assert len(server.batches) == 3
 
 
 def test_other_providers_have_no_batches(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--batch: mistral/m has no batch interface; openai and anthropic have one"):
+    with pytest.raises(UsageError, match="--batch: mistral/m"):
         BatchClient("mistral/m", ClientOptions(batch=tmp_path / "b"))
 
 
 def test_what_is_no_key_or_address_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="is no address"):
+    with pytest.raises(UsageError, match=r"host:port.* address"):
         BatchClient(SPECS[0], ClientOptions(batch=tmp_path / "b", base_url="https://host:port"))
     for key in ("sk-of-a-file\r", "sk-ö"):
         monkeypatch.setenv("OPENAI_API_KEY", key)
-        with pytest.raises(UsageError, match="OPENAI_API_KEY holds characters that no key has"):
+        with pytest.raises(UsageError, match="OPENAI_API_KEY holds"):
             BatchClient(SPECS[0], ClientOptions(batch=tmp_path / "b"))
-        with pytest.raises(UsageError, match="GITHUB_TOKEN holds characters"):
+        with pytest.raises(UsageError, match="GITHUB_TOKEN holds"):
             GithubClient(token=key)

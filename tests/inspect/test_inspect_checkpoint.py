@@ -46,7 +46,7 @@ def test_a_missing_package_is_told_before_anything_is_asked(
     spec: str, packages: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "find_spec", lambda _name: None)
-    with pytest.raises(MachineError, match=rf"not installed: pip install {packages}; or .* -m server/x@URL"):
+    with pytest.raises(MachineError, match=rf"install {packages}; .*-m server/x@URL"):
         check_access(spec, ClientOptions())
     if "completions" not in spec:
         with pytest.raises(MachineError, match="not installed"):
@@ -82,7 +82,7 @@ def test_a_name_is_looked_up_in_the_cache_of_hugging_face(tmp_path: Path) -> Non
         assert choose(client, None).name == "fim/starcoder"
     with (
         open_client("hf/org/other", DryRunOptions()) as client,
-        pytest.raises(ValueError, match=r"its special tokens are not known.*give --prompt .*left-to-right"),
+        pytest.raises(ValueError, match=r"special tokens .*--prompt .*left-to-right"),
     ):
         choose(client, None)
 

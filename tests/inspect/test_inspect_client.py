@@ -481,9 +481,9 @@ def test_what_is_no_tokenizer_is_refused(monkeypatch, tmp_path):
     pytest.importorskip("tokenizers")
     path = tmp_path / "tokenizer.json"
     path.write_text("{}")
-    with pytest.raises(DataError, match=r"is no tokenizer\.json"):
+    with pytest.raises(DataError, match=r"no tokenizer\.json"):
         open_client(CHAT, options=ClientOptions(tokenizer=path))
-    with pytest.raises(DataError, match="No such file"):
+    with pytest.raises(DataError, match=r"/absent\.json.*No such"):
         open_client(CHAT, options=ClientOptions(tokenizer=tmp_path / "absent.json"))
 
 

@@ -127,5 +127,5 @@ def test_the_log_shows_the_question_its_choices_and_the_letter(log: EvalLog, pro
 @pytest.mark.smoke
 def test_a_prompt_for_carets_is_refused(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSPECT_EVAL_MODEL", "mockllm/model")
-    with pytest.raises(ValueError, match="the problems are questions"):
+    with pytest.raises(ValueError, match="are questions"):
         efcb(data=str(tasks), prompt="chat")

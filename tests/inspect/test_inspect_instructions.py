@@ -39,7 +39,7 @@ def test_a_task_asks_in_one_mode(tmp_path: Path) -> None:
 @pytest.mark.smoke
 def test_several_modes_and_problems_without_instruction_are_refused() -> None:
     with instructed_suite():
-        with pytest.raises(ValueError, match="a task asks in one mode of instruction"):
+        with pytest.raises(ValueError, match="one mode"):
             inspect_task("instructed")(instruction=["none", "comment"])
-        with pytest.raises(ValueError, match="instruction=none: the problems of devbench have no instruction"):
+        with pytest.raises(ValueError, match=r"instruction=none: .*devbench"):
             inspect_task("devbench")(instruction="none", execute=False)

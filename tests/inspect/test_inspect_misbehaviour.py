@@ -155,7 +155,7 @@ def test_an_error_in_the_middle_of_a_stream_is_no_answer(monkeypatch):
     with ModelServer(script) as server, client_on(monkeypatch, server, max_retries=1) as client:
         one = failed(client, request("one"))
         assert [found.text for found in answered(client, request("two"))] == ["return 2 * x"]
-    assert "the worker died with [redacted]" in one.message
+    assert "died with [redacted]" in one.message
     assert one.attempts == 2
 
 
@@ -247,7 +247,7 @@ def test_a_model_that_is_not_there_ends_it_early(monkeypatch, status, model):
     requests = (request(str(number), kind=kind_of(model)) for number in range(50))
     with ModelServer(play) as server, client_on(monkeypatch, server, model, connections=2) as client:
         found, message = until_error(client, requests)
-    assert f"HTTP {status}: no such model for you" in message
+    assert f"HTTP {status}: no" in message
     assert len(found) <= 3
     assert len(server.requests) <= 3
 
@@ -264,7 +264,7 @@ def test_one_forbidden_request_among_answered_ones_is_its_own_matter(monkeypatch
 def test_no_money_ends_it_early(monkeypatch):
     broke = error(429, "You exceeded your current quota", code="insufficient_quota")
     with ModelServer(at_most([], broke)) as server, client_on(monkeypatch, server, connections=1) as client:
-        with pytest.raises(MachineError, match="exceeded your current quota"):
+        with pytest.raises(MachineError, match="current quota"):
             list(client.submit(request(str(number)) for number in range(50)))
         assert len(server.requests) == 1
 

@@ -106,7 +106,7 @@ def test_the_user_may_choose_a_conversation(name: str) -> None:
 
 
 def test_a_server_with_nothing_says_what_was_tried() -> None:
-    with own_servers.only() as server, pytest.raises(MachineError, match=r"answers no request for toy \(completions: "):
+    with own_servers.only() as server, pytest.raises(MachineError, match=r"for toy \(completions: "):
         opened(server)
 
 
@@ -119,9 +119,9 @@ def test_the_address_may_end_with_v1_or_not(ending: str) -> None:
 
 def test_an_unknown_model_names_those_that_are_listed() -> None:
     with own_servers.only("/v1/completions", models=("one", "two")) as server:
-        with pytest.raises(MachineError, match=r"has no model 'toy' \(it lists one, two\)"):
+        with pytest.raises(MachineError, match=r"'toy' .*one, two"):
             opened(server)
-        with pytest.raises(MachineError, match=r"serves several models; name one: server/MODEL@http.*one, two"):
+        with pytest.raises(MachineError, match=r"server/MODEL@http.*one, two"):
             opened(server, model="")
 
 
@@ -129,7 +129,7 @@ def test_a_server_that_lists_nothing_needs_a_name() -> None:
     with own_servers.only("/v1/completions", models=()) as server:
         with opened(server) as client:
             assert client.identity["served"] == "toy"
-        with pytest.raises(MachineError, match="lists no model at /v1/models; name it"):
+        with pytest.raises(MachineError, match="at /v1/models"):
             opened(server, model="")
 
 
@@ -144,7 +144,7 @@ def test_names_as_servers_spell_them() -> None:
 
 def test_a_key_is_sent_where_one_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     with own_servers.vllm(key=KEY) as server:
-        with pytest.raises(MachineError, match=rf"HTTP 401\): set {KEY_VARIABLE} in the environment"):
+        with pytest.raises(MachineError, match=rf"HTTP 401\): set {KEY_VARIABLE}"):
             opened(server)
         monkeypatch.setenv(KEY_VARIABLE, KEY)
         with opened(server) as client:
@@ -167,23 +167,23 @@ def posts(server: ModelServer) -> int:
 def test_a_server_that_fails_is_given_up_soon_and_named() -> None:
     broken = model_server.error(500, f"out of memory, the key was {KEY}")
     with ModelServer(lambda _: broken, about=LISTS_TOY) as server:
-        with pytest.raises(MachineError, match=r"completions: HTTP 500: .* out of memory") as caught:
+        with pytest.raises(MachineError, match=r"HTTP 500: .* memory") as caught:
             opened(server, max_retries=5)
         assert posts(server) == 5  # the first address is tried three times, the others once
-    assert "it listens and fails: look at the log of the server" in str(caught.value)
+    assert "and fails" in str(caught.value)
     assert KEY not in str(caught.value)
 
 
 def test_a_server_that_hangs_is_asked_once_each() -> None:
     with ModelServer(lambda _: Behaviour(pause_s=3), about=LISTS_TOY) as server:
-        with pytest.raises(MachineError, match=r"no answer within 0.3 s.*it listens and does not answer.*--timeout"):
+        with pytest.raises(MachineError, match=r"0\.3 s.*does not .*--timeout"):
             opened(server, timeout_s=0.3, max_retries=5)
         assert posts(server) == 3
 
 
 def test_ollamas_conversations_have_no_context_and_say_so() -> None:
     with own_servers.ollama() as server, opened(server, context_tokens=4096) as client:
-        assert "--context-tokens is not sent with conversations: set OLLAMA_CONTEXT_LENGTH" in client.findings
+        assert "OLLAMA_CONTEXT_LENGTH" in client.findings
     with own_servers.ollama() as server, opened(server) as client:
         assert "OLLAMA" not in client.findings
 
@@ -210,7 +210,7 @@ def test_a_server_that_refuses_streams_is_asked_without() -> None:
         return model_server.error(400, "stream is not supported") if streamed else None
 
     with ModelServer(script, paths=own_servers.OPENAI_PATHS, about={}) as server, opened(server) as client:
-        assert "answers in one piece" in (client.findings or "")
+        assert "one piece" in (client.findings or "")
         asked(client)
         assert "stream" not in server.requests[-1].body
 
@@ -239,7 +239,7 @@ def test_nobody_listens() -> None:
     with own_servers.vllm() as server:
         spec = f"server/toy@{server.url}"
     for check in (check_access, open_client):
-        with pytest.raises(MachineError, match="start the model's server, or correct the address"):
+        with pytest.raises(MachineError, match="model's server"):
             check(spec, FAST)
 
 
@@ -257,10 +257,10 @@ def test_an_answer_without_text_is_null() -> None:
 def test_openai_at_a_server_without_the_responses_api_names_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     with own_servers.vllm() as server:
         options = FAST.model_copy(update={"base_url": f"{server.url}/v1"})
-        with pytest.raises(MachineError, match=f"-m server/toy@{server.url}/v1, which finds out"):
+        with pytest.raises(MachineError, match=f"-m server/toy@{server.url}/v1"):
             check_access("openai/toy", options)  # there is no key
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        with pytest.raises(ValueError, match=f"no Responses API.*-m server/toy@{server.url}/v1"):
+        with pytest.raises(ValueError, match=f"Responses .*-m server/toy@{server.url}/v1"):
             open_client("openai/toy", options)
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         with pytest.raises(ValueError, match=f"-m server/toy@{server.url}/v1"):

@@ -169,7 +169,7 @@ def test_a_server_that_cuts_the_prompt_is_told_with_the_counts(monkeypatch) -> N
 
     for way in (WAYS[0], TEXT):
         _, client, _ = asked(monkeypatch, way, script(150, truncated=False), text=long)
-        assert any("cuts prompts (it counts 150 tokens for 700 words)" in line for line in client.notices)
+        assert any("150 tokens for 700" in line for line in client.notices)
         _, client, _ = asked(monkeypatch, way, script(1500, truncated=True), text=long)
         assert any("counts 1,500 tokens" in line for line in client.notices)
         _, client, _ = asked(monkeypatch, way, script(1500, truncated=False), text=long)

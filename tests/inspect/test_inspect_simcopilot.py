@@ -52,7 +52,7 @@ def test_the_projects_tests_decide(house, tmp_path: Path) -> None:
 
 @pytest.mark.smoke
 def test_a_context_that_is_not_known_is_refused_before_anything_is_asked() -> None:
-    with pytest.raises(ValueError, match="context 'everything': simcopilot does not know it; known: as_is"):
+    with pytest.raises(ValueError, match=r"'everything': simcopilot .*as_is"):
         simcopilot(context="everything")
 
 

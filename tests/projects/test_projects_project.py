@@ -156,14 +156,14 @@ def test_files_as_they_come_are_mined_and_put_together_again(project: Path, cont
 
 def test_what_is_no_project_is_refused(project: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
-    with pytest.raises(DataError, match="no such folder"):
+    with pytest.raises(DataError, match="/none: no such"):
         taken(tmp_path / "none", store)
-    with pytest.raises(DataError, match="give the folder of a project"):
+    with pytest.raises(DataError, match=r"/a\.py: a file"):
         taken(project / "a.py", store)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="an empty folder"):
+    with pytest.raises(DataError, match="/empty: an empty"):
         taken(tmp_path / "empty", store)
-    with pytest.raises(DataError, match="no file of java"):
+    with pytest.raises(DataError, match="of java"):
         analyse_project(taken(project, store), ["java"])
 
 

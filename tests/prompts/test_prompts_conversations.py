@@ -74,7 +74,7 @@ def test_chat_shows_prefix_and_suffix_as_they_are_with_one_marker(name: str, pre
     before, _, after = user.text.partition(mark)
     assert before.endswith(prefix)
     assert after.startswith(suffix)
-    assert f"the marker {mark} stands" in system.text
+    assert f"marker {mark} stands" in system.text
 
 
 @given(LANGUAGES, CHATTY, CHATTY)
@@ -221,13 +221,13 @@ def test_a_cut_prompt_says_so() -> None:
         ChatStrategy().render(Caret(language="python", prefix=lines, suffix=lines), PromptBudget(size, len)).messages
     )
     assert "The beginning of the file is left out." in user.text
-    with pytest.raises(UnpromptableError, match="no text at the caret fits"):
+    with pytest.raises(UnpromptableError, match="caret fits"):
         ChatStrategy().render(Caret(language="python", prefix=lines), PromptBudget(100, len))
 
 
 @pytest.mark.parametrize("name", ["chat", "natural"])
 def test_an_unknown_language_cannot_be_asked_about(name: str) -> None:
-    with pytest.raises(UnpromptableError, match="unknown language 'cobol'; known: python"):
+    with pytest.raises(UnpromptableError, match="'cobol'; known: python"):
         get_strategy(name).render(Caret(language="cobol", prefix="ADD 1 TO "), EVERYTHING)
 
 

@@ -175,7 +175,7 @@ def test_files_as_comments_of_the_problems_language() -> None:
     file = ContextFile(path="a.ts", text="let a;\n\nlet b;\r\n")
     rendered = entry.render("P", "S", language="ts", files=(file,)).text
     assert rendered == "<fim_prefix>// Path: a.ts\n// let a;\n//\n// let b;\nP<fim_suffix>S<fim_middle>"
-    with pytest.raises(UnpromptableError, match="comments, and those of cobol are not known"):
+    with pytest.raises(UnpromptableError, match="of cobol"):
         entry.render("P", "S", language="cobol", files=(file,))
     assert entry.render("P", "S", language="cobol").text == PSM
 
@@ -199,7 +199,7 @@ def test_text_is_never_substituted_twice() -> None:
 
 
 def test_an_order_that_a_family_does_not_have() -> None:
-    with pytest.raises(ValueError, match="codestral has no order psm; it has spm"):
+    with pytest.raises(ValueError, match=r"codestral .*psm; .*spm"):
         fim_formats()["codestral"].render("", "", language="python", order="psm")
 
 

@@ -254,9 +254,9 @@ def test_what_is_no_tokenizer_is_refused_in_one_line(tmp_path: Path, content: by
 
 
 def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no tokenizer\.json and no tokenizer_config\.json"):
+    with pytest.raises(DataError, match=r"tokenizer\.json .*tokenizer_config\.json"):
         read_special_tokens(tmp_path)
-    with pytest.raises(DataError, match=r"missing\.json: cannot be read"):
+    with pytest.raises(DataError, match=r"/missing\.json: cannot be"):
         read_special_tokens(tmp_path / "missing.json")
 
 

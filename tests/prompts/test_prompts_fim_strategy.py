@@ -70,7 +70,7 @@ def test_path_and_context_reach_the_prompt() -> None:
 
 def test_an_instruction_is_refused() -> None:
     caret = Caret(language="python", prefix="", instruction="use a loop")
-    with pytest.raises(UnpromptableError, match="fim/starcoder has no place for the problem's instruction"):
+    with pytest.raises(UnpromptableError, match=r"fim/starcoder .*instruction"):
         named("fim/starcoder").render(caret, UNLIMITED)
 
 

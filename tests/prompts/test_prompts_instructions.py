@@ -99,7 +99,7 @@ def test_every_prompt_takes_none_and_comment(name: str) -> None:
     if chosen.takes_instructions:
         assert LOOP in prompt_text(chosen.render(place, UNLIMITED))
     else:
-        with pytest.raises(UnpromptableError, match=r"place for (the problem's|an) instruction"):
+        with pytest.raises(UnpromptableError, match=r"place for .*instruction"):
             chosen.render(place, UNLIMITED)
 
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_asked_is_known_before() -> None:
     client.takes_instructions = False  # type: ignore[attr-defined]  # an endpoint without a field for it
     fault = instruction_fault(fill, client, None, instructed)
     assert fault is not None
-    assert "fake/q, asked by fill," in fault
+    assert "by fill," in fault
 
 
 def test_an_endpoint_that_fills_gets_the_comment_in_its_prefix() -> None:

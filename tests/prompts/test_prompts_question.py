@@ -59,11 +59,11 @@ def test_a_program_at_the_caret_gets_the_question_as_the_text_before_it() -> Non
     "ask", [ChatQuestionStrategy(), TextQuestionStrategy(), LikeliestLetterStrategy(), FillQuestionStrategy()]
 )
 def test_a_question_is_never_cut(ask: ChatQuestionStrategy | TextQuestionStrategy) -> None:
-    with pytest.raises(UnpromptableError, match="a question is never cut"):
+    with pytest.raises(UnpromptableError, match="never cut"):
         ask.render_question(QUESTION, PromptBudget(20, len))
-    with pytest.raises(UnpromptableError, match="more than there are letters"):
+    with pytest.raises(UnpromptableError, match="are letters"):
         ask.render_question(Question(text="?", choices=tuple(map(str, range(27)))), WIDE)
-    with pytest.raises(UnpromptableError, match="a place in a program"):
+    with pytest.raises(UnpromptableError, match="a program"):
         ask.render(Caret(language="python", prefix="x"), WIDE)
 
 
@@ -72,9 +72,9 @@ def test_questions_and_carets_get_prompts_of_their_own() -> None:
     assert choose(both, None, questions=True).name == "question"
     assert choose(base, "auto", questions=True).name == "question-text"
     assert choose(FakeClient(accepts=("fill",)), None, questions=True).name == "question-fill"
-    with pytest.raises(ValueError, match="the problems are questions"):
+    with pytest.raises(ValueError, match="are questions"):
         choose(both, "chat", questions=True)
-    with pytest.raises(ValueError, match="the problems are places in programs"):
+    with pytest.raises(ValueError, match="are places"):
         choose(both, "question")
     with pytest.raises(ValueError, match="--prompt"):
         choose(base, "question", questions=True)
@@ -123,5 +123,5 @@ def test_who_tells_no_probabilities_is_not_asked_for_them() -> None:
     [choice, refused_text] = under_test.pending_samples([problem(QUESTION), problem(Question(text="Why?"))], {})
     assert choice.prompt is not None
     assert (under_test.answer_tokens(choice.prompt), refused_text.prompt) == (1, None)
-    with pytest.raises(ValueError, match="no room for a prompt"):
+    with pytest.raises(ValueError, match="no room"):
         ModelUnderTest("m", telling, get_strategy("question-text"))

@@ -45,7 +45,7 @@ def test_a_clear_difference_is_told_with_its_interval() -> None:
 
 
 def test_runs_without_verdicts_cannot_be_compared() -> None:
-    with pytest.raises(DataError, match="no verdict to compare"):
+    with pytest.raises(DataError, match="no verdict"):
         compare_runs([run_of("a", []), run_of("b", [])])
 
 
@@ -59,7 +59,7 @@ def test_no_difference_is_not_distinguishable() -> None:
 
 def test_other_builds_of_a_language_are_refused_unless_aligned() -> None:
     runs = [run_of("a", HALF), run_of("b", ALL, variants={"cpp": "common_headers"})]
-    with pytest.raises(IncomparableError, match="variants: a has none, b has cpp=common_headers"):
+    with pytest.raises(IncomparableError, match=r"variants: .*cpp=common_headers"):
         compare_runs(runs)
     assert compare_runs(runs, align=["variants"]).aligned
 
@@ -141,7 +141,7 @@ def test_problems_with_the_hash_of_their_block_are_joined_by_it() -> None:
 
 def test_runs_of_two_suites_are_refused_whatever_is_aligned() -> None:
     runs = [run_of("a", HALF, suite="devbench"), run_of("b", ALL, suite="efcb")]
-    with pytest.raises(IncomparableError, match="a is a run of devbench, b of efcb"):
+    with pytest.raises(IncomparableError, match=r"devbench, .*efcb"):
         compare_runs(runs, align=("data", "policy"))
 
 
@@ -167,7 +167,7 @@ def test_one_model_in_two_runs_is_named_by_run() -> None:
 
 
 def test_one_model_alone_cannot_be_compared() -> None:
-    with pytest.raises(DataError, match="needs two models; found: a"):
+    with pytest.raises(DataError, match="found: a"):
         compare_runs([run_of("a", ALL), run_of("reference", ALL)])
 
 
@@ -251,7 +251,7 @@ def test_what_cannot_be_decided_is_no_part_of_the_correction() -> None:
         [run_of("a", HALF, problems=problems), run_of("b", ALL, problems=problems)], stratification=plan
     )
     few, many = report.strata
-    assert few.verdict == "cannot be decided with 5 independent groups"
+    assert "5 independent" in few.verdict
     assert many.p_value == pytest.approx(2 * 0.5**10)  # as if it were the only test
 
 

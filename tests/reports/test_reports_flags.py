@@ -109,7 +109,7 @@ def test_it_shows_in_every_form() -> None:
         assert "Flagged passes" in text
         assert "Flags by kind" in text
         assert "25.0%" in text
-        assert "ends the program before its checks" in text
+        assert "ends the" in text
     [read] = [entry for entry in json.loads(to_json(summary))["flagged"] if entry["model"] == "cheat"]
     assert (read["flagged_passes"], read["pass_at_1_without"]["value"]) == (4, 0.25)
     lines = to_csv(summary).splitlines()

@@ -58,7 +58,7 @@ def test_the_gates_verdict_is_null_where_it_said_nothing() -> None:
 
 
 def test_an_unknown_problem_is_an_error() -> None:
-    with pytest.raises(DataError, match="does not have"):
+    with pytest.raises(DataError, match=r"nowhere.*not have"):
         build_frame([PROBLEM], [row("nowhere", "execution@1", values={"passed": 1})])
 
 
@@ -80,7 +80,7 @@ def test_a_run_is_read_from_its_folder(tmp_path) -> None:
 
 
 def test_a_folder_without_manifest_says_so(tmp_path) -> None:
-    with pytest.raises(DataError, match=r"is .* a run's folder"):
+    with pytest.raises(DataError, match="run's folder"):
         load_run(tmp_path, [PROBLEM])
 
 

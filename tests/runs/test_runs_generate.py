@@ -148,9 +148,9 @@ def test_the_prompt_keeps_to_the_budget(tmp_path: Path, make_problem: MakeProble
 
 
 def test_what_cannot_be_asked_is_refused_at_once(problems: list[Problem]) -> None:
-    with pytest.raises(ValueError, match="no room for a prompt: the context of 500 tokens"):
+    with pytest.raises(ValueError, match="500 tokens"):
         make_model(FakeClient(context_tokens=500))
-    with pytest.raises(ValueError, match="plain makes text prompts; fake/model takes chat"):
+    with pytest.raises(ValueError, match=r"plain .*fake/model .*chat"):
         make_model(FakeClient(accepts=["chat"]))
 
 
@@ -325,7 +325,7 @@ def test_a_model_that_never_answers_is_not_asked_for_everything(tmp_path: Path, 
     assert counts.missing == {"refused": MAX_FAILED_REQUESTS, "provider": 30}
     assert counts.usual_message == "wrong key"
     assert len(missing(tmp_path)) == len(many)
-    assert "the first 20 requests all failed" in missing(tmp_path)[-1].message
+    assert "20 requests" in missing(tmp_path)[-1].message
 
 
 def test_a_model_that_cannot_be_asked_ends_its_turn(tmp_path: Path, problems: list[Problem]) -> None:
@@ -379,7 +379,7 @@ def test_a_client_that_answers_twice_is_a_fault_of_ours(tmp_path: Path, problems
                 yield self._outcome(request, 0)
                 yield self._outcome(request, 0)
 
-    with pytest.raises(RuntimeError, match="unasked, or twice"):
+    with pytest.raises(RuntimeError, match="or twice"):
         generate(tmp_path, problems, Doubling())
     assert len(completions(tmp_path)) == 1
 

@@ -146,7 +146,7 @@ def test_a_fim_model_is_refused_the_shown_instruction_before_anything_is_asked(
     done = run(*fim, *modes, "-o", tmp_path / "run")
     assert done.exit_code == 1
     told = str(done.exception)
-    assert "m: fim/starcoder has no place for an instruction, and 48 of 48 problems have one" in told
+    assert "48 of 48 problems" in told
     assert "--instruction none,comment" in told
     assert models.asked == []
     assert not (tmp_path / "run" / "completions.jsonl").exists()
@@ -179,7 +179,7 @@ def test_two_models_of_one_name_are_refused_even_in_different_modes(tmp_path: Pa
         '[[models]]\nname = "m"\nspec = "fake/b"\ninstruction = ["shown"]\n'
     )
     done = run(file)
-    assert "two models are called 'm'" in str(done.exception)
+    assert "called 'm'" in str(done.exception)
 
 
 # --- run files, forecast, budget, local models ------------------------------------------------------------------
@@ -197,7 +197,7 @@ def test_a_run_file_has_modes_for_all_models_or_for_one(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert plans[1].title == "fake/a (instruction none)"
     path.write_text('[[suites]]\nname = "instructed"\n[[models]]\nspec = "fake/a"\ninstruction = []\n')
-    with pytest.raises(DataError, match=r"models\.0\.instruction: there is none; give at least 1"):
+    with pytest.raises(DataError, match=r"models\.0\.instruction: .*none"):
         RunConfig.load(path)
     options = config_from_options("instructed", {"instruction": "none, comment"}, [NamedModel("m", "fake/a")])
     assert options.models[0].instruction == ("none", "comment")
@@ -226,7 +226,7 @@ def test_the_budget_holds_over_all_modes(tmp_path: Path, models: Models) -> None
     done = run(*both, "--max-cost", "2.5", "--prices", prices)
     assert done.exit_code == 1
     assert "m (instruction none): " in done.stderr
-    assert "of 48 answers are missing (budget" in done.stderr
+    assert "missing (budget" in done.stderr
     assert sum(row.cost or 0 for row in folder.completions()) <= 2.5
     first = [request.id for request in models.asked]
     assert 48 < len(first) < 96
@@ -249,8 +249,8 @@ def test_a_failure_names_the_mode(tmp_path: Path, models: Models) -> None:
     models.reply = reply
     done = run(*PLAIN, "--data", "2", "--instruction", "shown,none", "-o", tmp_path / "run")
     assert done.exit_code == 1
-    assert "m (instruction none): 2 of 4 answers are missing" in done.stderr
-    assert "m (instruction shown): 2 of 4 answers" not in done.stderr
+    assert "(instruction none): 2 of 4" in done.stderr
+    assert "(instruction shown): 2 of 4" not in done.stderr
 
 
 # --- with a judge -----------------------------------------------------------------------------------------------

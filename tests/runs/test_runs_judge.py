@@ -287,9 +287,9 @@ def test_what_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:
     folder = make_run(tmp_path, [make_problem()], [RIGHT])
     with pytest.raises(ValueError, match="occurs twice"):
         judge(folder, judge_client(), judge_client())
-    with pytest.raises(ValueError, match="takes no conversations"):
+    with pytest.raises(ValueError, match="no conversations"):
         judge(folder, judge_client(accepts=["fill"]))
-    with pytest.raises(ValueError, match="no price is known for fake/model"):
+    with pytest.raises(ValueError, match=r"price .*fake/model"):
         judge(folder, judge_client(), budget=CostBudget(limit=1.0))
     with RowAppender(folder.judgements_path), pytest.raises(DataError, match="another caretbench"):
         judge(folder, judge_client())

@@ -211,7 +211,7 @@ def test_what_had_no_verdict_is_tried_again(tmp_path: Path, make_problem: MakePr
     stage.add_completions([completion])
     assert list(stage.run()) == ["skipped: toolchain or declared need is missing here"]
     untouched = scoring(tmp_path, [make_problem("python/low_context/other")], FakeExecutor(right))
-    assert "skipped: toolchain or declared need is missing here" in untouched.run()
+    assert "declared need" in untouched.run()
     again = scoring(tmp_path, [problem], FakeExecutor(right))
     assert again.run() == {}
     found = [row for row in rows(tmp_path) if executed(row) and row.problem_id == problem.id]
@@ -310,7 +310,8 @@ def test_a_refused_answer_fails_without_a_run_where_the_empty_one_passes(
     assert len(executor.asked) == 2  # the reference and the empty answer
     assert found["empty"].outcome == "passed"
     assert (found["long"].counted, found["long"].values) == (True, {"passed": 0.0})
-    assert found["long"].details["reason"] == "refused: the answer has 1,200,000 characters, more than 500,000"
+    assert found["long"].details["reason"].startswith("refused: ")
+    assert "1,200,000" in found["long"].details["reason"]
 
 
 def test_another_answer_under_an_old_key_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:
@@ -319,7 +320,7 @@ def test_another_answer_under_an_old_key_is_refused(tmp_path: Path, make_problem
     old = Completion(problem_id=problem.id, model="m", text="old")
     assert stage.add_completions([old, old]) == 1
     assert stage.new_completions([old]) == []
-    with pytest.raises(DataError, match="another answer of m to python/low_context/one"):
+    with pytest.raises(DataError, match=r"another answer .*python/low_context/one"):
         stage.new_completions([old.model_copy(update={"text": "new"})])
 
 

@@ -60,7 +60,5 @@ def test_stored_verdicts_of_the_gate_are_read() -> None:
 
 
 def test_a_folder_of_several_runs_names_them() -> None:
-    with pytest.raises(
-        DataError, match=r"no manifest.json in it\); it contains runs: name .*c3bench or .*codevbench or"
-    ):
+    with pytest.raises(DataError, match=r"manifest.json .*c3bench or .*codevbench"):
         RunFolder(STORED).manifest()

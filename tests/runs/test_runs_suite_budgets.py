@@ -51,7 +51,7 @@ def test_all_is_every_suite_with_data_and_a_line_for_the_others(
     assert plan.absent["safim"].endswith("caretbench pull safim")
     assert "--data PATH" in plan.absent["repobench"]
     assert len({one.folder.path for one in plan.suites}) == len(FIVE)
-    with pytest.raises(UsageError, match="no suite can run"):
+    with pytest.raises(UsageError, match="no suite"):
         ResolvedRun.from_config(RunConfig(suites=(SuiteConfig(name=ALL_SUITES, data="nowhere"),)))
 
 
@@ -61,7 +61,7 @@ def test_a_suite_that_a_model_cannot_be_asked_about_is_a_line_and_the_others_go_
     done = runner.run(plan, opener("text", name="starcoder2"))
     assert [folder.path.name.partition("-")[0] for folder in done.folders] == ["devbench", "efcb"]
     [line] = done.complaints
-    assert "has no place for an instruction" in line
+    assert "an instruction" in line
     assert "--instruction comment" in line
     overview = overview_of(tmp_path, {})
     assert [name.partition("-")[0] for name in overview.absent] == ["c3bench"]
@@ -96,7 +96,7 @@ def test_a_folder_of_another_run_is_a_line(tmp_path: Path) -> None:
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"policy": "raw@1"}))
     done = runner.run(ResolvedRun.from_config(config), opener("chat"))
     assert [folder.path.name for folder in done.folders] == ["efcb-starter-default"]
-    assert "holds another run: policy (raw@1 there" in done.complaints[0]
+    assert "policy (raw@1 there" in done.complaints[0]
 
 
 def test_each_suite_gets_what_it_needs_for_the_same_difference(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_prompt_that_fits_no_suite_is_refused(tmp_path: Path) -> None:
         for name in ("paper", "default")
     )
     plan = plan_of(tmp_path, model("m", 'prompt = "question"'), suites=two)
-    with pytest.raises(ValueError, match="question cannot be used here: the problems are places in programs"):
+    with pytest.raises(ValueError, match=r"question cannot .*places"):
         prompts(plan)
 
 
@@ -105,9 +105,7 @@ def test_a_suites_prompt_that_does_not_fit_names_its_key(
 
 def test_a_model_that_cannot_be_asked_for_one_suite_names_it(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, model("m"), carets='prompt = "fill"')
-    with pytest.raises(
-        ValueError, match=r"^m, devbench-starter-default: fake/m takes chat prompts, and fill makes fill"
-    ):
+    with pytest.raises(ValueError, match=r"^m, devbench-starter-default: fake/m .*fill"):
         prompts(plan, "chat")
 
 
@@ -129,5 +127,5 @@ def test_instructions_and_contexts_apply_where_they_fit(tmp_path: Path) -> None:
 def test_a_baseline_belongs_to_the_suites_that_have_it(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 'baselines = ["reference", "copy-context", "longest"]\n' + model("m"))
     assert plan.baselines == ["reference", "copy-context", "longest"]
-    with pytest.raises(UsageError, match=r"unknown baseline 'x'; devbench has reference.*; efcb has reference"):
+    with pytest.raises(UsageError, match=r"'x'; devbench .*; efcb "):
         plan_of(tmp_path, 'baselines = ["x"]\n' + model("m"))

@@ -123,5 +123,5 @@ def test_a_pilot_of_twenty_estimates_requests_and_cost_within_a_fifth(tmp_path: 
 
 def test_references_that_nobody_typed_are_refused() -> None:
     config = RunConfig.model_validate({"suites": [{"name": "devbench", "limit": 1}], "typing": "token"})
-    with pytest.raises(UsageError, match="--typing: people typed no reference of devbench"):
+    with pytest.raises(UsageError, match=r"--typing: .*devbench"):
         ResolvedRun.from_config(config)

@@ -95,14 +95,14 @@ def test_a_missing_answer_scores_nothing(plugin: Path) -> None:
 )
 def test_a_wrong_value_names_the_metric_and_the_problem(plugin: Path, body: str, message: str) -> None:
     plugin.write_text(f"def half(answer, problem):\n    {body}\n")
-    with pytest.raises(PluginError, match=rf"plug-in ours:half \(module ours\): {message}"):
+    with pytest.raises(PluginError, match=rf"ours:half \(module ours\): {message}"):
         user_metric("ours:half").measure(make_problem(), "a")
 
 
 def test_what_is_no_metric_is_refused(plugin: Path) -> None:
     plugin.write_text("half = 3\nclass Whole: ...\n")
     for name in ("half", "Whole"):
-        with pytest.raises(PluginError, match=r"expected a function of \(answer, problem\)"):
+        with pytest.raises(PluginError, match=r"\(answer, problem\)"):
             user_metric(f"ours:{name}")
-    with pytest.raises(DataError, match="unknown metric 'half'; known: none is installed; or give module:object"):
+    with pytest.raises(DataError, match=r"metric 'half'; .*module:object"):
         user_metric("half")

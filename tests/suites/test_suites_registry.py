@@ -87,7 +87,7 @@ def test_a_suite_with_a_name_of_ours_is_refused_alone(install: Install) -> None:
     install("devbench", "It = 3")
     refused: list[PluginError] = []
     assert suite_names(refused.append)[:3] == ("devbench", "simcopilot", "efcb")
-    assert "has a 'devbench' already" in str(refused[0])
+    assert "'devbench' already" in str(refused[0])
     assert load_suite("devbench").title == "DevBench"
 
 
@@ -95,7 +95,7 @@ def test_a_suite_that_builds_nothing_says_so(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(type(load_builder("devbench")), "about", "")
     done = CliRunner().invoke(app, ["build", "devbench", "x"])
     assert isinstance(done.exception, ValueError)
-    assert "DevBench builds no problems of its own; suites that do: simcopilot, efcb" in str(done.exception)
+    assert ": simcopilot, efcb" in str(done.exception)
 
 
 PLAIN = """
@@ -119,7 +119,7 @@ def test_a_suite_of_another_package_needs_no_builder(install: Install) -> None:
         done = CliRunner().invoke(app, [verb, "plain"])
         assert isinstance(done.exception, ValueError)
         assert message in str(done.exception)
-    with pytest.raises(ValueError, match="Plain builds no problems of its own"):
+    with pytest.raises(ValueError, match="Plain builds"):
         build_problems("plain", ["x"])
     assert type(load_builder("plain")) is Builder
     assert type(load_builder("plain").gate(FakeExecutor, lambda _count: None)) is ProgramGate  # type: ignore[arg-type]
@@ -149,7 +149,7 @@ def test_a_suite_has_one_builder() -> None:
         name = "devbench"
 
     load_builder("devbench")
-    with pytest.raises(PluginError, match=r"the builder of 'devbench' in .*: caretbench.suites.devbench.build.builder"):
+    with pytest.raises(PluginError, match=r"'devbench' in .*: caretbench\.suites\.devbench\.build\.builder"):
         register_builder(Second)
 
 
@@ -209,5 +209,5 @@ class Foreign(Suite):
 
 def test_a_hook_that_fails_names_its_suite_and_itself() -> None:
     source = ReportSource(make_run(per_cell=1), suite=Foreign())
-    with pytest.raises(DataError, match=r"the suite 'foreign' of .*result_tables: RuntimeError: no column 'size'"):
+    with pytest.raises(DataError, match=r"'foreign' .*result_tables: RuntimeError"):
         _ = source.suite_tables

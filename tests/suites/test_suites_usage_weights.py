@@ -54,7 +54,7 @@ def test_wrong_files_are_named(tmp_path: Path, change: tuple[str, str], message:
     with pytest.raises(DataError, match=message) as raised:
         read_weights(str(path))
     assert str(path) in str(raised.value)
-    with pytest.raises(DataError, match="no such file of weights"):
+    with pytest.raises(DataError, match=r"/none\.toml: no such"):
         read_weights(str(tmp_path / "none.toml"))
 
 
@@ -79,5 +79,5 @@ def test_a_file_may_have_one_table_alone(tmp_path: Path) -> None:
 def test_wrong_shares_of_languages_are_named(tmp_path: Path, shares: str) -> None:
     path = tmp_path / "weights.toml"
     path.write_text(f"{FILE}[language]\n{shares}\n")
-    with pytest.raises(DataError, match="language: shares are finite numbers"):
+    with pytest.raises(DataError, match="language: shares"):
         read_weights(str(path))

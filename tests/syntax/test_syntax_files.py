@@ -66,7 +66,7 @@ def test_a_path_is_given_once() -> None:
 
 
 def test_unknown_suffixes_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no language has the suffix '\.txt'"):
+    with pytest.raises(DataError, match=r"^a\.txt: .*'\.txt'"):
         SourceFile("a.txt", "x")
     (tmp_path / "a.hpp").write_bytes(b"int a;\r\n")
     assert SourceFile.read(tmp_path, "a.hpp").language == "cpp"
@@ -77,7 +77,7 @@ def test_lines_end_as_an_editor_shows_it() -> None:
     assert source.line_starts == [0, 3, 5, 7]
     assert [source.line_at(position) for position in (0, 2, 3, 5, 7)] == [1, 1, 2, 3, 4]
     assert source.text(source.lines_of(2, 3)) == "b\rc\n"
-    with pytest.raises(ValueError, match="no lines 0 to 1"):
+    with pytest.raises(ValueError, match="no lines 0"):
         source.lines_of(0, 1)
 
 

@@ -94,11 +94,11 @@ def test_each_checkpoint_is_asked_once_and_compared_with_the_base(tmp_path: Path
     assert [row.second for row in rows] == [name for name in QUALITIES if name != BASE]
     assert {row.family for row in rows} == {6}
     [sentence, *_] = curve.sentences()
-    assert "better is step-5 (+" in sentence
+    assert "is step-5 (+" in sentence
     assert "worse: step-100 (-" in sentence
     assert "step-20" not in sentence
     page = watch_page(curves)
-    assert "better is step-5" in page
+    assert "is step-5" in page
     assert '"checkpoint":"step-100"' in page
     assert json.loads(json.dumps(curve.to_json()))["sentences"] == [*curve.sentences()]
     # What is complete is not even opened again, and another state under an old name is refused.

@@ -186,7 +186,7 @@ def test_killed_twice_it_ends_as_an_unbroken_one(method: tuning.Method, work: Pa
     name = "adapter.gguf" if method == "lora" else "model.gguf"
     assert (whole / name).read_bytes() == (broken / name).read_bytes()
     assert (broken / "checkpoints" / "checkpoint-60" / name).is_file()
-    with pytest.raises(UsageError, match="holds another tuning"):
+    with pytest.raises(UsageError, match="another tuning"):
         tune(pairs, full / "model.gguf", broken, method)
 
 
@@ -247,7 +247,7 @@ def test_pairs_without_a_report_are_refused_and_a_dry_run_writes_nothing(work: P
                str(work / "never"), "--max-tokens", "64"]  # fmt: skip
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
-    assert "no report of a decontamination" in refused.stderr
+    assert "no report" in refused.stderr
     told = subprocess.run(
         [*command, "--not-decontaminated", "--dry-run"], capture_output=True, text=True, check=True
     )  # fmt: skip
@@ -260,5 +260,5 @@ def test_a_network_that_cannot_be_written_is_named(work: Path, full: Path) -> No
     other = work / "other"
     other.mkdir()
     (other / "config.json").write_text(json.dumps({"model_type": "mamba"}))
-    with pytest.raises(ValueError, match="no GGUF is written of mamba"):
+    with pytest.raises(ValueError, match="of mamba"):
         gguf_files.write_model(other, work / "other.gguf")

@@ -20,7 +20,7 @@ def test_a_preset_has_the_values_of_the_paper_and_belongs_to_its_method() -> Non
     assert (paper.max_tokens, paper.steps, paper.seed) == (4096, 7, 0)
     assert tuning.chosen_settings(None, "lora", {}).learning_rate == 2e-4
     assert tuning.chosen_settings(None, "full", {}).learning_rate == 3e-5
-    with pytest.raises(UsageError, match="--preset c3-sft is for --method full"):
+    with pytest.raises(UsageError, match="--preset c3-sft"):
         tuning.chosen_settings("c3-sft", "lora", {})
 
 
@@ -29,7 +29,7 @@ def test_pairs_need_the_report_of_their_decontamination(tmp_path: Path) -> None:
     tuning.check_decontaminated(pairs)
     with (pairs / "pairs.jsonl").open("ab") as stream:
         stream.write(b"\n")
-    with pytest.raises(UsageError, match="changed after its decontamination"):
+    with pytest.raises(UsageError, match="its decontamination"):
         tuning.check_decontaminated(pairs)
     bare = tiny_model.write_pairs(tmp_path / "bare", tiny_model.pairs(2, 0), report=False)
     told = in_this_process("sft", "train", str(bare), "--model", "smollm2", "-o", str(tmp_path / "tuned"))
@@ -39,7 +39,7 @@ def test_pairs_need_the_report_of_their_decontamination(tmp_path: Path) -> None:
 
 def test_missing_packages_are_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base_weights, "find_spec", lambda name: None if name in ("torch", "peft") else name)
-    with pytest.raises(MachineError, match=r"needs torch, peft: pip install 'caretbench\[local,train\]'.*train-env"):
+    with pytest.raises(MachineError, match=r"torch, peft: .*'caretbench\[local,train\]'.*train-env"):
         base_weights.check_packages_for_tuning()
 
 
@@ -69,7 +69,7 @@ def test_a_cuda_build_of_torch_stops_the_environment() -> None:
         return {"install": [{"metadata": {"name": name, "version": "1"}} for name in names]}
 
     assert train_env.planned_packages(report("torch", "peft")) == ["peft 1", "torch 1"]
-    with pytest.raises(SystemExit, match=r"1 packages of CUDA would come \(nvidia-cublas 1"):
+    with pytest.raises(SystemExit, match=r"1 packages .*\(nvidia-cublas 1"):
         train_env.planned_packages(report("torch", "nvidia-cublas"))
 
 

@@ -128,7 +128,7 @@ def test_a_missing_answer_stops_the_build_and_is_asked_again(tmp_path: Path) -> 
 
     with (
         asker(tmp_path, Opened(reply)) as models,
-        pytest.raises(AnswersMissingError, match=r"1 of 3 answers are missing \(timeout 1\): a bad day.*errors"),
+        pytest.raises(AnswersMissingError, match=r"1 of 3 .*\(timeout 1\): a bad day.*errors"),
     ):
         models.ask("generator", requests("a", "b", "c"))
     assert '"request":"b"' in (tmp_path / "errors.jsonl").read_text()
@@ -182,7 +182,7 @@ def test_the_budget_is_of_the_whole_build(tmp_path: Path) -> None:
     opened = Opened(usage=usage)
     with (
         asker(tmp_path, opened, models_config(prices=PRICES, max_cost=10.0)) as models,
-        pytest.raises(AnswersMissingError, match=r"1 of 4 answers are missing \(budget 1\).*--max-cost"),
+        pytest.raises(AnswersMissingError, match=r"1 of 4 .*\(budget 1\).*--max-cost"),
     ):
         models.ask("generator", requests("a", "b", "c", "d", **cheap))
     assert opened.texts == ["write c"]
@@ -202,7 +202,7 @@ def test_prompts_are_those_that_the_model_takes(tmp_path: Path) -> None:
     assert isinstance(chat.clients[0].asked[0].prompt, ChatPrompt)
     assert isinstance(text.clients[0].asked[0].prompt, TextPrompt)
     fill = FillPrompt(prefix="a", suffix="b", language="python")
-    with asker(tmp_path, text) as models, pytest.raises(ValueError, match="takes text prompts"):
+    with asker(tmp_path, text) as models, pytest.raises(ValueError, match=r"fake/a .*text.* fill"):
         models.ask("generator", requests("a", prompt=fill))
 
 
@@ -226,9 +226,9 @@ def test_several_models_of_a_role_are_asked_by_name(tmp_path: Path) -> None:
         assert models.names("generator") == ("fake/a", "b")
         found = models.ask_each("generator", {"fake/a": requests("x"), "b": requests("x", "y")})
         assert found == {"fake/a": {"x": "[write x]"}, "b": {"x": "[write x]", "y": "[write y]"}}
-        with pytest.raises(ValueError, match=r"generator: the role has several models \(fake/a, b\)"):
+        with pytest.raises(ValueError, match=r"generator: .*\(fake/a, b\)"):
             models.ask("generator", requests("x"))
-        with pytest.raises(ValueError, match="this build needs a model: -m generator=c"):
+        with pytest.raises(ValueError, match="-m generator=c"):
             models.ask_each("generator", {"c": requests("x")})
     assert [(client.name, len(client.asked)) for client in opened.clients] == [("fake/a", 1), ("fake/b", 2)]
 
@@ -242,7 +242,7 @@ def test_each_model_is_asked_before_a_missing_answer_counts(tmp_path: Path) -> N
     opened = Opened(reply)
     with asker(tmp_path, opened, BuildModelsConfig(models=several)) as models:
         asked = {"fake/a": requests("x"), "fake/b": requests("y")}
-        with pytest.raises(AnswersMissingError, match="generator, fake/a: 1 of 1 answers are missing"):
+        with pytest.raises(AnswersMissingError, match="fake/a: 1 of 1"):
             models.ask_each("generator", asked)
     again = Opened()
     with asker(tmp_path, again, BuildModelsConfig(models=several)) as models:
@@ -254,16 +254,16 @@ def test_wrong_questions_are_refused(tmp_path: Path) -> None:
     with asker(tmp_path, Opened()) as models:
         with pytest.raises(ValueError, match="this build needs a model: -m checker=PROVIDER/MODEL"):
             models.ask("checker", requests("a"))
-        with pytest.raises(ValueError, match="the request 'a' occurs twice"):
+        with pytest.raises(ValueError, match="'a' occurs twice"):
             models.ask("generator", requests("a", "a"))
-    with pytest.raises(ValueError, match="this build needs a model: -m tester="):
+    with pytest.raises(ValueError, match="-m tester="):
         NO_MODELS.ask("tester", [])
 
 
 def test_two_builds_do_not_ask_for_one_folder(tmp_path: Path) -> None:
     with asker(tmp_path, Opened()) as models, asker(tmp_path, Opened()) as others:
         models.ask("generator", requests("a"))
-        with pytest.raises(DataError, match="another caretbench is writing this file"):
+        with pytest.raises(DataError, match=r"/asked\.jsonl: another caretbench"):
             others.ask("generator", requests("b"))
 
 
@@ -284,12 +284,12 @@ def test_only_roles_of_the_suite_are_named(options: list[str], message: str) -> 
 
 def test_two_models_of_a_role_have_two_names() -> None:
     options = ["generator=fake/a", "generator=fake/a"]
-    with pytest.raises(ValueError, match="a model named 'fake/a' already; name this one: -m generator=NAME=fake/a"):
+    with pytest.raises(ValueError, match=r"'fake/a' already.*-m generator=NAME=fake/a"):
         models_by_role("two", ROLES, options, ("generator",))
 
 
 def test_a_role_of_a_suite_is_a_reserved_name() -> None:
-    with pytest.raises(ValueError, match="'painter', which is not reserved; reserved: judge, generator"):
+    with pytest.raises(ValueError, match=r"'painter', .*reserved: judge, generator"):
         models_by_role("two", {"painter": "paints"}, [])
 
 
@@ -396,7 +396,7 @@ def test_a_missing_key_is_reported_before_a_source_is_read(tmp_path: Path, monke
     monkeypatch.setattr("caretbench.build.load_builder", lambda _name: TwoSteps(Two()))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(MachineError, match="openai/gpt-4o: there is no key of the provider; set OPENAI_API_KEY"):
+    with pytest.raises(MachineError, match=r"openai/gpt-4o: .*OPENAI_API_KEY"):
         api.build_problems("two", ["x"], tmp_path / "out", models={"generator": "fake/a", "checker": "openai/gpt-4o"})
     assert not (tmp_path / "out").exists()
     opened = Opened()  # a client of one's own needs no key that is known here
@@ -408,7 +408,7 @@ def test_a_build_without_roles_is_given_no_models(tmp_path: Path) -> None:
     class Plain(TwoSteps):
         roles: ClassVar[Mapping[str, str]] = {}
 
-    with pytest.raises(ValueError, match="this build needs a model: -m generator="):
+    with pytest.raises(ValueError, match="-m generator="):
         build(Plain(Two()), ["x"], tmp_path / "out", {}, BuildModelsConfig(), Opened(), Progress())
 
 
@@ -448,7 +448,7 @@ def test_a_dry_run_names_the_place_of_every_model(tmp_path: Path) -> None:
     there = Opened(identity={"address": "http://there/v1"})
     assert rehearsed(tmp_path, there, models_config()).roles["generator"].address == "http://there/v1"
     assert rehearsed(tmp_path, there, models_config("generator=gguf/a")).roles["generator"].place == "local"
-    with pytest.raises(ValueError, match="no model is given, so nothing would be sent"):
+    with pytest.raises(ValueError, match=r"^--dry-run: no model"):
         rehearsed(tmp_path, Opened(), BuildModelsConfig())
 
 

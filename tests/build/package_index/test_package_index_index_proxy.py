@@ -218,7 +218,7 @@ def test_a_public_index_is_not_connected_to_at_an_address_in_here(
     with Open(policy(port), [answers]) as opened:
         answer = opened.ask(f"GET http://public.test:{port}/ HTTP/1.1")
     assert answer.startswith("HTTP/1.1 403 ")
-    assert "public.test has an address that is" in answer
+    assert "public.test has" in answer
     assert index.seen == []  # type: ignore[attr-defined]
 
 
@@ -491,7 +491,7 @@ def test_a_command_in_a_project_reaches_the_index(box: Sandbox, index: http.serv
             network="index",
         )
         ran = spaces.run(request)
-        with pytest.raises(DataError, match="set-up commands may not count tests"):
+        with pytest.raises(DataError, match="may not count"):
             spaces.run(request.model_copy(update={"junit": ("report.xml",)}))
     assert ran.status is Status.PASSED, ran
     assert ran.file("page") == PAGE

@@ -56,7 +56,7 @@ def test_time_ends_it_before_the_next_question(tmp_path: Path) -> None:
     models = Scripted(map(recipe, "abcdef"))
     seconds = iter((0.0, 10.0, 50.0, 70.0))
     agent = SetupAgent(models, tries=6, max_s=60.0, now=lambda: next(seconds))
-    with pytest.raises(DataError, match=r"no tests; -m agent: 1 min are over \(--agent-minutes\) \(1: setup_fails: a"):
+    with pytest.raises(DataError, match=r"1 min .*--agent-minutes.*\(1: setup_fails"):
         agent.repair(case(tmp_path), SetupError("no tests"), fail)
     assert [request.key.rpartition("/")[2] for request in models.asked] == ["1", "2"]
 
@@ -79,7 +79,7 @@ def test_outcomes_are_taken_from_the_folder_and_another_answer_begins_anew(tmp_p
         return "works" if one.commands == ("c",) else fail(one)
 
     first = Scripted(map(recipe, "ab"))
-    with pytest.raises(DataError, match="no recipe of 2 works"):
+    with pytest.raises(DataError, match="recipe of 2"):
         SetupAgent(first, tries=2).repair(case(tmp_path), SetupError("no tests", "one log"), attempt)
     again = Scripted(map(recipe, "abc"))
     known = case(tmp_path)

@@ -48,11 +48,11 @@ def made(root: Path) -> TaskFolder:
 
 def test_only_what_the_gate_let_through_is_run(tmp_path: Path) -> None:
     folder = made(tmp_path)
-    with pytest.raises(DataError, match="its build has not ended"):
+    with pytest.raises(DataError, match="not ended"):
         folder.problems()
     assert write_rows(folder.problems_path, folder.accepted()) == 1
     assert write_rows(folder.problems_path, folder.accepted(unverified=True)) == 2
-    with pytest.raises(DataError, match=f"project {SNAPSHOT} is missing"):
+    with pytest.raises(DataError, match=f"{SNAPSHOT} is missing"):
         folder.problems()
     folder.snapshot_path(SNAPSHOT).mkdir(parents=True)
     loaded = load_suite("simcopilot").load(str(tmp_path))
@@ -64,16 +64,16 @@ def test_folders_of_something_else_are_refused(tmp_path: Path) -> None:
     house = load_suite("simcopilot")
     with pytest.raises(DataError, match="no folder of tasks"):
         house.load(str(tmp_path))
-    with pytest.raises(DataError, match="no such folder"):
+    with pytest.raises(DataError, match=r"^nowhere: no such folder"):
         house.load("nowhere")
     (tmp_path / "Python_tasks_checkpoints.json").write_text("[]")
-    with pytest.raises(DataError, match="contain no tasks"):
+    with pytest.raises(DataError, match="no tasks"):
         house.load(str(tmp_path))
-    with pytest.raises(DataError, match="not the name of a snapshot"):
+    with pytest.raises(DataError, match=r"'\.\./x' is not"):
         TaskFolder(tmp_path).snapshot_path("../x")
     inline = task(0).model_copy(update={"splice": NoSplice()})
     write_rows(tmp_path / "problems.jsonl", [inline])
-    with pytest.raises(DataError, match="no span in a file"):
+    with pytest.raises(DataError, match="no span"):
         house.load(str(tmp_path))
 
 

@@ -106,15 +106,15 @@ def test_every_row_of_the_table_is_told_by_some_files() -> None:
 def test_a_tool_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_detection, "is_installed", lambda tool: tool != "mvn")
     project = snapshot(tmp_path, {"pom.xml": "", "A.java": ""})
-    with pytest.raises(DataError, match=r"Maven, offline would be .* mvn is not installed: apt-get install maven"):
+    with pytest.raises(DataError, match=r"mvn .*install maven"):
         project_checks(project, ["java"])
-    with pytest.raises(DataError, match=r"no tests found \(no file in its root belongs to .*give a test command"):
+    with pytest.raises(DataError, match=r"its root .*test command"):
         project_checks(project, ["python"])
 
 
 def test_a_dotnet_without_msbuild_is_named_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_detection, "is_installed", lambda tool: tool != "MSBuild")
-    with pytest.raises(DataError, match=r"MSBuild is not installed: install a whole \.NET SDK .*DOTNET_ROOT"):
+    with pytest.raises(DataError, match=r"MSBuild .*\.NET SDK .*DOTNET_ROOT"):
         project_checks(snapshot(tmp_path, {"a.sln": "", "A.cs": ""}), ["csharp"])
 
 

@@ -131,7 +131,7 @@ def test_a_library_that_a_build_fetches_is_taken_from_this_machine(monkeypatch: 
         plain = snapshot(folder / "b", {"CMakeLists.txt": "enable_testing()\n"})
         assert "FETCHCONTENT" not in " ".join(project_checks(plain, ["cpp"])[0].check.command)
         told = with_setup_hint({"": refused.fault}, project, ["cpp"], (), None)
-        assert "its build fetches googletest over the network" in told
+        assert "fetches googletest" in told
 
 
 def test_packages_of_missing_libraries_are_unpacked_into_the_project(

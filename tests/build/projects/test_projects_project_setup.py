@@ -260,7 +260,7 @@ def test_folders_of_tests_that_an_archive_lacks_are_named_with_the_repository(tm
     assert missing_test_folders(project) == ("tests/unit",)
     message = with_setup_hint({"pytest": "tests_fail: x"}, project, ["python"], (), None)
     assert "tests/unit" in message
-    assert "build from o/pack" in message
+    assert "from o/pack" in message
 
 
 @pytest.mark.parametrize(
@@ -356,8 +356,8 @@ def test_a_runner_that_is_not_installed_is_named_with_what_fetches_it(tmp_path: 
     with pytest.raises(DataError) as caught:
         project_checks(project, ["typescript"])
     said = with_setup_hint({"": str(caught.value)}, project, ["typescript"], (), None)
-    assert "package.json tests with ava, which is not in node_modules" in said
-    assert "add --setup auto, which runs `tar cf /tmp/kept.tar package.json && npm pkg delete " in said
+    assert "with ava," in said
+    assert "runs `tar cf" in said
     assert "delete 'devDependencies[eslint]' && npm pkg set 'devDependencies[own]=*' && npm install " in said
     assert "ava]" not in said
 
@@ -368,10 +368,10 @@ def test_a_runner_that_is_not_installed_is_named_with_what_fetches_it(tmp_path: 
 def test_advice_is_given_where_packages_are_missing_only(tmp_path: Path) -> None:
     project = snapshot(tmp_path, {"conftest.py": ""})
     missing = {"pytest": "tests_fail: /usr/bin/python3: No module named pytest"}
-    assert "add --setup auto, which runs `python3 -m pip" in with_setup_hint(missing, project, ["python"], (), None)
-    assert "`caretbench deps build tools/pytest` where" in with_setup_hint(missing, project, ["python"], (), None)
+    assert "runs `python3 -m pip" in with_setup_hint(missing, project, ["python"], (), None)
+    assert "build tools/pytest`" in with_setup_hint(missing, project, ["python"], (), None)
     odd = {"pytest": "tests_fail: fixture 'mocker' not found"}
-    assert "the setup that ran was `pip x`" in with_setup_hint(odd, project, ["python"], (), "pip x")
+    assert "was `pip x`" in with_setup_hint(odd, project, ["python"], (), "pip x")
     assert with_setup_hint({"a": "tests_hang: 300 s"}, project, ["python"], (), None) == "a: tests_hang: 300 s"
 
 
@@ -529,9 +529,7 @@ harness = false
     assert step is not None
     assert step.command == f"{command} && mkdir -p .cargo && cargo vendor .deps/vendor > .cargo/config.toml"
     old = {"cargo test": "error: package `shop v0.1.0` cannot be built because it requires rustc 1.68 or newer, while"}
-    assert "a Rust older than 1.68: `rustup toolchain install stable`" in with_setup_hint(
-        old, snapshot(tmp_path / "old", files), ["rust"], (), None
-    )
+    assert "1.68: `rustup" in with_setup_hint(old, snapshot(tmp_path / "old", files), ["rust"], (), None)
     bare = {**files, "Cargo.toml": "[package]\nname = 'shop'\n[dev-dependencies]\nquick-check = '1'\n"}
     assert setup_command(snapshot(tmp_path / "bare", bare), ["rust"]) is None
 

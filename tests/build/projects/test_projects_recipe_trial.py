@@ -103,13 +103,13 @@ def test_files_are_bounded_in_size(place: Path, monkeypatch: pytest.MonkeyPatch)
     _, after = trial(place, recipe)
     assert after.entries["noise"].size == 70_000_000
     monkeypatch.setattr(recipe_trial, "MAX_PARTS", 4)
-    with pytest.raises(SetupError, match=r"files_too_large: .* more than 60 MB packed"):
+    with pytest.raises(SetupError, match=r"files_too_large: .* 60 MB"):
         trial(place, recipe)
 
 
 def test_another_host_is_refused_and_named(place: Path) -> None:
     fetch = "import urllib.request; urllib.request.urlopen('http://evil.test/x')"
-    with pytest.raises(SetupError, match=r"network_refused: evil\.test is not a package index") as caught:
+    with pytest.raises(SetupError, match=r"network_refused: evil\.test") as caught:
         trial(place, Recipe(commands=(f'python3 -c "{fetch}"',)))
     assert "refused: evil.test" in caught.value.log
 

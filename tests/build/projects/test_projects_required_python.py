@@ -25,7 +25,7 @@ def test_the_sandboxs_python_is_compared(
     monkeypatch.setattr(declared_packages, "sandbox_release", lambda: (3, 11, 2))
     found = python_fault(snapshot(tmp_path, {"pyproject.toml": f'[project]\nrequires-python = "{required}"\n'}))
     assert (found == "") is accepts
-    assert accepts or f"requires Python {required}, and the sandbox has 3.11.2" in found
+    assert accepts or (f"Python {required}, " in found and "3.11.2" in found)
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_two_repositories_of_one_name_are_not_mixed(clone: Path, tmp_path: Path)
     history.write()
     out = tmp_path / "pull_requests.jsonl"
     mine_git(clone, out, MiningPeriod(limit=3), name="one")
-    with pytest.raises(DataError, match="of another repository that is called 'one', too"):
+    with pytest.raises(DataError, match=r"another repository .*'one'"):
         mine_git(history.folder, out, name="one")
     assert mine_git(history.folder, out, name="other").written == 1
 
@@ -136,7 +136,7 @@ def test_a_file_that_another_mining_writes_is_refused(clone: Path, tmp_path: Pat
     out = tmp_path / "pull_requests.jsonl"
 
     def second(step: MiningProgress) -> None:
-        with pytest.raises(DataError, match="another caretbench is writing"):
+        with pytest.raises(DataError, match=r"/pull_requests\.jsonl: another caretbench"):
             mine_git(clone, out)
 
     mine_git(clone, out, MiningPeriod(limit=1), progress=second)

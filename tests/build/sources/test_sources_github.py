@@ -210,7 +210,7 @@ def test_dates_and_limits_choose(house: Callable[..., Any]) -> None:
 def test_no_other_host_gets_the_token(house: Callable[..., Any]) -> None:
     with house(change(1)) as there:
         there.server.faults["/repos/o/r"] = [Fault(301, {"Location": "https://elsewhere.example/repos/o/r"})]
-        with pytest.raises(DataError, match=r"elsewhere\.example, which must not receive the token"):
+        with pytest.raises(DataError, match=r"elsewhere\.example, .*token"):
             there.mine()
         there.server.faults["/repos/o/r"] = [Fault(301, {"Location": "/repos/o/r"})]
         assert len(there.mine()) == 1

@@ -110,7 +110,7 @@ def test_a_known_release_is_found_when_the_index_goes_away(server: PackageServer
     first = folders.open(parse_source("some-name==1.0"))
     server.close()
     assert folders.open(parse_source("some-name==1.0")) == first
-    with pytest.raises(DataError, match="the package index cannot be reached"):
+    with pytest.raises(DataError, match=r"some-name==2\.0: .*index cannot"):
         folders.open(parse_source("some-name==2.0"))
 
 
@@ -154,16 +154,16 @@ def test_each_source_is_a_folder_or_refused_with_its_reason(
 def test_an_archive_that_is_not_the_pinned_one_is_refused(tmp_path: Path, folders: ProjectFolders) -> None:
     archive = tmp_path / "some.tar.gz"
     archive.write_bytes(SDIST)
-    with pytest.raises(DataError, match="its SHA-256 is"):
+    with pytest.raises(DataError, match=r"/some\.tar\.gz: .*SHA-256 is"):
         folders.open(parse_source(str(archive), sha256="0" * 64))
 
 
 def test_downloads_have_a_bound(tmp_path: Path, server: PackageServer) -> None:
     small = ProjectFolders(tmp_path / "cache", index=server.index, limits=SourceLimits(download_bytes=10))
-    with pytest.raises(DataError, match="larger than 10 bytes"):
+    with pytest.raises(DataError, match=r"some-name==1\.0: .*than 10 bytes"):
         small.open(parse_source("some-name==1.0"))
     slow = ProjectFolders(tmp_path / "cache", index=server.index, limits=SourceLimits(wall_s=0))
-    with pytest.raises(DataError, match="takes longer than 0 s"):
+    with pytest.raises(DataError, match=r"some-name==1\.0: .*than 0 s"):
         slow.open(parse_source("some-name==1.0"))
 
 
@@ -220,9 +220,9 @@ def test_a_folder_of_a_repository_is_a_project(tmp_path: Path, folders: ProjectF
     address = f"file://{tmp_path}/origin.git"
     found = folders.open(parse_source(f"{address}@main#packages/core"))
     assert (found.name, [path.name for path in Path(found.path).iterdir()]) == ("core", ["lib.py"])
-    with pytest.raises(DataError, match="no folder packages/other"):
+    with pytest.raises(DataError, match="folder packages/other"):
         folders.open(parse_source(f"{address}#packages/other"))
-    with pytest.raises(DataError, match="outside the folder"):
+    with pytest.raises(DataError, match=r"top\.py.*outside"):
         folders.open(parse_source(f"{address}#packages/linked"))
 
 
@@ -231,7 +231,7 @@ def test_repositories_of_github_by_owner_and_name(tmp_path: Path) -> None:
     folders = ProjectFolders(tmp_path / "cache", github=f"file://{tmp_path}/hub")
     found = folders.open(parse_source("owner/name"))
     assert (found.source, found.name, found.revision) == ("owner/name", "name", commit)
-    with pytest.raises(DataError, match=r"owner/none: git fetch: fatal: .*hub/owner/none.git"):
+    with pytest.raises(DataError, match=r"owner/none: .*fatal: .*hub/owner/none\.git"):
         folders.open(parse_source("owner/none"))
 
 
@@ -269,7 +269,7 @@ def test_a_commit_of_ten_million_paths_is_refused_while_it_is_listed(tmp_path: P
     folders = ProjectFolders(tmp_path / "cache", limits=SourceLimits(files=1000))
     # The whole list has 220 MB, and takes git 6 s of CPU.
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    with pytest.raises(DataError, match="contains more than 1,000 files and folders"):
+    with pytest.raises(DataError, match=r"origin\.git: .* 1,000 files"):
         folders.open(parse_source(f"file://{tmp_path}/origin.git"))
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 3
     with open_repository(tmp_path / "origin.git") as opened, pytest.raises(DataError, match="more than 1,000,000"):
@@ -295,6 +295,6 @@ def test_git_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatch: 
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     usage = SourceUsage(SourceLimits(), now=lambda: 1e6 if pid.exists() else 0.0)  # over when the child runs
-    with pytest.raises(DataError, match="takes longer than 300 s"):
+    with pytest.raises(DataError, match="than 300 s"):
         fetch_commit("ssh://host.invalid/a.git", "", tmp_path / "git", usage)
     assert ends(int(pid.read_text()))

@@ -28,7 +28,7 @@ def record(**changes: Any) -> dict[str, Any]:
 def test_moments_are_kept_in_utc_and_sort_as_they_are() -> None:
     assert to_utc("2026-08-22T11:48:56-04:00") == "2026-08-22T15:48:56Z"
     assert PullRequest.model_validate(record()).merged_at == "2026-08-22T15:48:56Z"
-    with pytest.raises(ValidationError, match="has no offset"):
+    with pytest.raises(ValidationError, match="no offset"):
         PullRequest.model_validate(record(merged_at="2026-08-22T11:48:56"))
 
 
@@ -48,7 +48,7 @@ def test_the_same_record_counts_once_and_two_that_differ_are_an_error(tmp_path: 
     second.write_bytes(gzip.compress(json.dumps(record()).encode()))
     other.write_text(json.dumps(record(title="Another")))
     assert [row.repo for row in read_pull_requests([first, second])] == ["a/b", "c/d"]
-    with pytest.raises(DataError, match=r"c\.jsonl: a/b 1+ occurs twice, with differences"):
+    with pytest.raises(DataError, match=r"c\.jsonl: a/b 1+ .*differences"):
         list(read_pull_requests([first, other]))
 
 

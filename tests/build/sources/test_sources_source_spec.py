@@ -48,7 +48,7 @@ def test_what_exists_is_a_folder_or_an_archive(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "text.txt").touch()
     assert parse_source("owner/name").kind == "folder"
     assert parse_source("some-1.tar.gz", sha256=HASH).sha256 == HASH
-    with pytest.raises(DataError, match=r"text\.txt: not an archive; expected \.tar\.gz"):
+    with pytest.raises(DataError, match=r"text\.txt: .*archive"):
         parse_source("text.txt")
 
 
@@ -76,7 +76,7 @@ def test_other_texts_are_refused_with_the_cause(text: str, cause: str) -> None:
 
 
 def test_a_repository_is_pinned_by_its_commit() -> None:
-    with pytest.raises(DataError, match="only an archive has a sha256"):
+    with pytest.raises(DataError, match=r"only an .*sha256"):
         parse_source("owner/name", sha256=HASH)
 
 
@@ -90,7 +90,7 @@ def test_a_file_lists_sources_with_comments(tmp_path: Path) -> None:
     assert found[1].location == str(tmp_path / "project")
     assert found[2].folder == "packages/x"
     (tmp_path / "sources.txt").write_text("toolz==1.2.0\n\ntoolz\n")
-    with pytest.raises(DataError, match=r"sources\.txt, line 3: toolz: no such file"):
+    with pytest.raises(DataError, match=r"\.txt, line 3: toolz"):
         read_source_file(tmp_path / "sources.txt")
 
 
@@ -99,18 +99,18 @@ def test_a_toml_file_lists_sources_with_hashes(tmp_path: Path) -> None:
     path.write_text(f'[[source]]\nsource = "toolz==1.2.0"\nsha256 = "{HASH}"\n\n[[source]]\nsource = "owner/name"\n')
     assert [(one.kind, one.sha256) for one in read_source_file(path)] == [("distribution", HASH), ("github", None)]
     path.write_text('[[source]]\nsource = "toolz==1.2.0"\nsha256 = "12"\n')
-    with pytest.raises(DataError, match=r"source 1: toolz==1\.2\.0: sha256"):
+    with pytest.raises(DataError, match=r"1: toolz==1\.2\.0: sha256"):
         read_source_file(path)
     for wrong in ('[[source]]\nname = "x"\n', "[[source]\n"):
         path.write_text(wrong)
         with pytest.raises(DataError, match=r"sources\.toml: "):
             read_source_file(path)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match=r"/none\.txt: cannot be"):
         read_source_file(tmp_path / "none.txt")
 
 
 def test_a_path_below_a_folder_that_is_here_is_no_repository(tmp_path: Path) -> None:
     (tmp_path / "repos").mkdir()
-    with pytest.raises(DataError, match="repos/humanize: no such folder in repos/"):
+    with pytest.raises(DataError, match=r"repos/humanize: .*repos/"):
         parse_source("repos/humanize", base=tmp_path)
     assert parse_source("https://github.com/repos/humanize", base=tmp_path).kind == "git"

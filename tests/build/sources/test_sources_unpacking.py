@@ -123,7 +123,7 @@ def test_links_that_lead_outside_only_through_each_other_are_refused(tmp_path: P
         ("root/x/up", "", {"type": LINK, "linkname": "../"}),
         ("root/out", "", {"type": LINK, "linkname": "x/up/../../out"}),
     )
-    assert "outside the folder" in refusal(tmp_path, "bad.tar.gz", gzip.compress(data))
+    assert "outside the" in refusal(tmp_path, "bad.tar.gz", gzip.compress(data))
 
 
 def test_links_that_lead_outside_only_because_the_top_folder_becomes_the_project_are_refused(tmp_path: Path) -> None:
@@ -158,33 +158,31 @@ def test_zip_names_that_are_not_utf8_and_encrypted_members_are_refused(tmp_path:
 def test_archives_that_swell_are_refused(tmp_path: Path, name: str) -> None:
     entry: Entry = ("a/zeros", bytes(20 << 20), {})
     data = packed_zip(entry) if name.endswith("zip") else PACKED[archive_suffix(name)](tar(entry))
-    assert "more than 200 times its own size" in refusal(tmp_path, name, data)
-    assert "unpacks to more than 8 MiB" in refusal(tmp_path, name, data, unpacked_bytes=8 << 20)
+    assert "200 times" in refusal(tmp_path, name, data)
+    assert "than 8 MiB" in refusal(tmp_path, name, data, unpacked_bytes=8 << 20)
 
 
 def test_small_files_that_sum_up_and_many_files_are_refused(tmp_path: Path) -> None:
     many = gzip.compress(tar(*((f"a/{number}", "x" * 100, {}) for number in range(60))))
-    assert "more than 50 files and folders" in refusal(tmp_path, "many.tar.gz", many, files=50)
-    assert "unpacks to more than 5,000 bytes" in refusal(tmp_path, "many.tar.gz", many, unpacked_bytes=5000)
+    assert "50 files" in refusal(tmp_path, "many.tar.gz", many, files=50)
+    assert "than 5,000 bytes" in refusal(tmp_path, "many.tar.gz", many, unpacked_bytes=5000)
 
 
 def test_folders_that_no_member_names_count_and_a_large_directory_is_not_read(tmp_path: Path) -> None:
     deep = tar(*((f"{number}/" + "a/" * 60 + "x", "x", {}) for number in range(2)))
-    assert "more than 50 files and folders" in refusal(tmp_path, "deep.tar", deep, files=50)
+    assert "50 files" in refusal(tmp_path, "deep.tar", deep, files=50)
     # The size that the end of a zip file states for its directory; the entries may all be there.
     whole = packed_zip(*((f"{number}-{'long' * 50}", "", {}) for number in range(5000)))
-    assert "or too long names" in refusal(tmp_path, "many.zip", whole, files=50)
+    assert "long names" in refusal(tmp_path, "many.zip", whole, files=50)
 
 
 def test_sizes_that_only_a_header_states_are_refused_before_anything_is_read(tmp_path: Path) -> None:
     member = tarfile.TarInfo("a/huge")
     member.size = 1 << 40
-    assert "unpacks to more than" in refusal(tmp_path, "huge.tar.gz", gzip.compress(member.tobuf()))
+    assert "unpacks to" in refusal(tmp_path, "huge.tar.gz", gzip.compress(member.tobuf()))
     name = tarfile.TarInfo("././@LongLink")
     name.type, name.size = tarfile.GNUTYPE_LONGNAME, 1 << 33
-    assert "a header of 8,589,934,592 bytes" in refusal(
-        tmp_path, "name.tar.gz", gzip.compress(name.tobuf(tarfile.GNU_FORMAT))
-    )
+    assert "8,589,934,592 bytes" in refusal(tmp_path, "name.tar.gz", gzip.compress(name.tobuf(tarfile.GNU_FORMAT)))
 
 
 @pytest.mark.parametrize(
@@ -204,7 +202,7 @@ def test_damaged_archives_are_named(tmp_path: Path, name: str, data: bytes) -> N
 def test_wheels_and_other_files_are_no_archives(tmp_path: Path) -> None:
     assert archive_suffix("some-1-py3-none-any.whl") == ""
     assert archive_suffix("Some-1.TAR.GZ") == ".tar.gz"
-    assert "expected a name that ends with .tar.gz" in refusal(tmp_path, "some-1-py3-none-any.whl", b"")
+    assert "ends with .tar.gz" in refusal(tmp_path, "some-1-py3-none-any.whl", b"")
 
 
 PARTS = st.one_of(

@@ -76,12 +76,12 @@ def test_earlier_parts_stay(single: BuiltSet) -> None:
 
 def test_a_pair_over_both_earlier_parts_is_an_error(paired: BuiltSet) -> None:
     first, second = every_id()[:2]
-    with pytest.raises(DataError, match="both parts of the earlier version"):
+    with pytest.raises(DataError, match="earlier version"):
         split_set(paired, 0.5, 0, public=[first], held=[second])
 
 
 def test_a_set_of_held_out_problems_is_an_error(paired: BuiltSet) -> None:
-    with pytest.raises(DataError, match="nothing remains to release"):
+    with pytest.raises(DataError, match="nothing remains"):
         split_set(paired, 0.5, 0, held=every_id())
 
 
@@ -99,7 +99,7 @@ def test_a_larger_cell_gives_more(tmp_path: Path) -> None:
 
 
 def test_single_problems_of_cells_stay_public(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no cell has two independent groups"):
+    with pytest.raises(DataError, match="two independent"):
         split_set(BuiltSet(write_programs(tmp_path / "mine", 1)), 0.5, 0)
 
 

@@ -51,7 +51,7 @@ def test_links_and_pipes_are_refused(tmp_path: Path, kind: str) -> None:
         (built / "java2").symlink_to(tmp_path / "outside")
     else:
         os.mkfifo(place / "x.py")
-    with pytest.raises(DataError, match=r"it is a link|no plain file"):
+    with pytest.raises(DataError, match=r"link|plain file"):
         release_set(built, tmp_path / "out", HALF)
     assert not (tmp_path / "out").exists()
 
@@ -143,7 +143,7 @@ def test_problems_stay_in_their_part_over_versions(tmp_path: Path) -> None:
     assert ids["1.0.0-holdout"] <= ids["1.1.0-holdout"]
     assert len(ids["1.1.0-holdout"]) == 40
     assert found.public.changes == {"added": len(ids["1.1.0"]) - 8, "removed": 0, "changed": 0}
-    with pytest.raises(DataError, match="choose a higher one"):
+    with pytest.raises(DataError, match="higher one"):
         release_set(built, tmp_path / "again", later._replace(version="1.0.0"))
 
 
@@ -186,9 +186,9 @@ def test_a_set_that_may_not_be_passed_on_is_refused(tmp_path: Path, licence: str
 
 def test_places_are_refused(tmp_path: Path) -> None:
     built = write_set(tmp_path / "mine")
-    with pytest.raises(DataError, match="inside of the built set"):
+    with pytest.raises(DataError, match="inside of"):
         release_set(built, built / "out", HALF)
-    with pytest.raises(DataError, match="no such folder"):
+    with pytest.raises(DataError, match="/nowhere: no such"):
         release_set(tmp_path / "nowhere", tmp_path / "out", HALF)
     (tmp_path / "out-holdout").mkdir()
     with pytest.raises(DataError, match="written once"):
@@ -239,7 +239,7 @@ def test_the_licence_option_says_to_which_problems_it_applies(tmp_path: Path, li
 
 def test_the_licence_option_is_examined_where_all_problems_state_theirs(tmp_path: Path) -> None:
     built = write_set(tmp_path / "mine")
-    with pytest.raises(DataError, match="--licence GPL: the licence 'GPL' is not known to allow passing on"):
+    with pytest.raises(DataError, match="--licence GPL: "):
         release_set(built, tmp_path / "out", ReleaseOptions(licence="GPL"))
 
 
@@ -306,7 +306,7 @@ def test_a_missing_snapshot_is_an_error(tmp_path: Path, name: str) -> None:
     for folder in (built / "snapshots", tmp_path / "elsewhere"):
         folder.mkdir(parents=True)
     write_rows(built / "problems.jsonl", [project_problem(1, name)])
-    with pytest.raises(DataError, match="of a problem is missing"):
+    with pytest.raises(DataError, match=r"snapshot .* missing"):
         release_set(built, tmp_path / "out", ReleaseOptions())
     assert not (tmp_path / "out").exists()
 

@@ -21,5 +21,5 @@ def test_one_licence_is_not_put_in_brackets() -> None:
 
 
 def test_an_own_licence_does_not_replace_a_stated_one() -> None:
-    with pytest.raises(DataError, match=r"set: 1 problem \(a\) may not be passed on: CC-BY-ND-4.0"):
+    with pytest.raises(DataError, match=r"set: .*\(a\) .*CC-BY-ND-4\.0"):
         set_licence({"a": "CC-BY-ND-4.0", "b": "MIT"}, "MIT", "set")

@@ -64,18 +64,18 @@ def test_the_sample_is_random_and_seeded(tmp_path: Path) -> None:
 
 def test_mistakes_are_named(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "events.jsonl", event_row(1), row(2, "accepted"))
-    with pytest.raises(DataError, match="no event with texts that a user saw and did not keep"):
+    with pytest.raises(DataError, match="no event"):
         event_items(path, PROTOCOL, texts=5)
-    with pytest.raises(DataError, match="devbench-instance is not about completions of editors"):
+    with pytest.raises(DataError, match="devbench-instance is"):
         event_items(path, load_protocol("devbench-instance"), texts=5)
     for words in (("--run", "r"), ("--criterion", "c"), ("--limit", "3")):
         done = caretbench(
             "review", "new", str(tmp_path / "r"), "--protocol", "event-codes", "--events", str(path), *words
         )
         assert done.returncode == 2
-        assert "--events is about completions of an editor" in done.stderr
+        assert "--events is" in done.stderr
     done = caretbench("review", "new", str(tmp_path / "r"), "--events", str(path), "--suite", "devbench")
-    assert "--events brings its own items" in done.stderr
+    assert "--events brings" in done.stderr
 
 
 def test_planted_codes_come_out(tmp_path: Path) -> None:
@@ -84,11 +84,8 @@ def test_planted_codes_come_out(tmp_path: Path) -> None:
     folder = str(tmp_path / "codes")
     made = caretbench("review", "new", folder, "--protocol", "event-codes", "--events", str(events), "--texts", "60")
     assert made.returncode == 0, made.stderr
-    assert "60 of 300 completions that were not kept" in made.stderr
-    with (
-        ReviewDatabase(tmp_path / "codes/review.sqlite") as database,
-        pytest.raises(DataError, match="nobody has coded"),
-    ):
+    assert "60 of 300" in made.stderr
+    with ReviewDatabase(tmp_path / "codes/review.sqlite") as database, pytest.raises(DataError, match="nobody has"):
         event_codes(database)
 
     def rule(item: Any, name: str) -> dict[str, str]:
@@ -114,4 +111,4 @@ def test_planted_codes_come_out(tmp_path: Path) -> None:
         assert title in printed
     other = str(write_lines(tmp_path / "other.jsonl", row(900)))
     wrong = caretbench("telemetry", "analyze", other, "--codes", folder, "-o", str(tmp_path / "usage"))
-    assert "none of the 60 events that people coded is here" in wrong.stderr
+    assert "60 events" in wrong.stderr

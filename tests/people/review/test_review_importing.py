@@ -147,10 +147,10 @@ def test_a_copy_from_before_a_change_of_role_is_taken(tmp_path: Path) -> None:
 def test_another_role_or_protocol_is_refused(tmp_path: Path) -> None:
     one = review(tmp_path / "a", [decided("ann", ITEMS[0].id, "accept")], {"ann": "adjudicator"})
     other = review(tmp_path / "b", [])
-    with pytest.raises(DataError, match="ann is reviewer here, and adjudicator in the import"):
+    with pytest.raises(DataError, match=r"ann .*reviewer.*adjudicator"):
         imported(other, one / "review.sqlite")
     make_review(tmp_path / "c", ITEMS, PEOPLE, repeats=0.5)
-    with pytest.raises(DataError, match="with other questions"):
+    with pytest.raises(DataError, match="other questions"):
         imported(other, tmp_path / "c" / "review.sqlite")
 
 
@@ -181,9 +181,9 @@ def test_own_items_and_labels_from_elsewhere(tmp_path: Path) -> None:
             assert f"{labels}{complaint}" in str(caught.value)
         assert len(list(database.events())) == 2
     items.write_text(json.dumps(rows[0]) + "\n" + json.dumps(rows[0]) + "\n")
-    with pytest.raises(DataError, match=":2: id: o0 occurs twice"):
+    with pytest.raises(DataError, match=":2: id: o0 "):
         own_items(items, protocol)
     with pytest.raises(DataError, match=":1: choices: 0"):
         own_items(items, load_protocol("efcb-choice"))
-    with pytest.raises(DataError, match="questions from a criterion"):
+    with pytest.raises(DataError, match=r"efcb-answer.*criterion"):
         own_items(items, load_protocol("efcb-answer"))

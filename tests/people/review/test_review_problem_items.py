@@ -44,11 +44,11 @@ def test_people_who_answer_a_question_see_no_answer() -> None:
 
 
 def test_problems_that_a_protocol_is_not_for() -> None:
-    with pytest.raises(DataError, match="is for questions with choices of efcb; found problems of devbench"):
+    with pytest.raises(DataError, match=r"of efcb.*devbench"):
         problem_items(starters("devbench"), load_protocol("efcb-choice"))
-    with pytest.raises(DataError, match="is about answers of models: give a run"):
+    with pytest.raises(DataError, match=r"about answers .*--run"):
         problem_items(starters("devbench"), load_protocol("completion-quality"))
     [problem, *_] = [one for one in starters("efcb", 600) if isinstance(one.shown, Question) and one.shown.choices]
     many = problem.shown.model_copy(update={"choices": tuple(str(number) for number in range(12))})
-    with pytest.raises(DataError, match="12 choices; people choose by the keys 1 to 9"):
+    with pytest.raises(DataError, match="12 choices"):
         problem_items([problem.model_copy(update={"shown": many})], load_protocol("efcb-choice"))

@@ -107,22 +107,22 @@ def test_a_scale_that_no_key_can_give_is_named(tmp_path: Path) -> None:
         'name = "own"\nversion = 1\nform = "number"\nsubject = "answer"\nscores = [{ name = "points", maximum = 50 }]\n'
         '[prompt]\nuser = "$answer"\n'
     )
-    with pytest.raises(DataError, match="own@1: points goes up to 50; people rate by keys"):
+    with pytest.raises(DataError, match=r"own@1: points .*50"):
         protocol_of_criterion(load_protocol("efcb-answer"), load_criterion(path))
 
 
 def test_other_scores_than_the_questions_are_named() -> None:
-    with pytest.raises(DataError, match="asks for relevance, helpfulness, but devbench-paper@1 has"):
+    with pytest.raises(DataError, match=r"relevance, helpfulness, .*devbench-paper@1"):
         protocol_of_criterion(QUALITY, get_criterion("devbench-paper"))
 
 
 def test_mistakes_are_named(folder: RunFolder) -> None:
-    with pytest.raises(DataError, match="no text that two judges judged"):
+    with pytest.raises(DataError, match="two judges"):
         run_items(folder, QUALITY, disputed=True)
-    with pytest.raises(DataError, match="is not about answers of models"):
+    with pytest.raises(DataError, match="not about"):
         run_items(folder, load_protocol("devbench-instance"))
-    with pytest.raises(DataError, match="is for efcb, not for a run of devbench"):
+    with pytest.raises(DataError, match=r"efcb, .*devbench"):
         run_items(folder, load_protocol("efcb-answer"))
     write_rows(folder.completions_path, [])
-    with pytest.raises(DataError, match="no answer of a model"):
+    with pytest.raises(DataError, match="no answer"):
         run_items(folder, QUALITY)

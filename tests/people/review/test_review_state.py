@@ -209,7 +209,7 @@ def test_a_removed_person_blocks_nothing_and_may_come_back(database: ReviewDatab
     assert open_items(state, "eve") == [one]
     for item_id in set(theirs) - {one}:
         assert len(set(state.people_of(item_id)) - {people[0]}) == 2
-    with pytest.raises(DataError, match=r"nobody is called"):
+    with pytest.raises(DataError, match="nobody is"):
         database.remove(people[0])
     database.invite(people[0], "reviewer")
     state.refresh()
@@ -222,7 +222,7 @@ def test_an_erased_person_is_in_no_byte_of_the_review(database: ReviewDatabase) 
     database.invite("Mallory.Q", "reviewer")
     state.add(decided("Mallory.Q", one, "reject").model_copy(update={"note": "call me in Zanzibar"}))
     state.add(decided("ann", one, "reject").model_copy(update={"note": "as Mallory.Q says"}))
-    with pytest.raises(DataError, match="nobody called Mallory"):
+    with pytest.raises(DataError, match=r"nobody .*Mallory"):
         database.erase("Mallory.Q")
     database.remove("Mallory.Q")
     assert database.erase("Mallory.Q") == "person-1"
@@ -246,7 +246,7 @@ def test_a_backup_is_whole_and_nobody_elses(database: ReviewDatabase, tmp_path: 
     assert [path.stat().st_mode & 0o777 for path in (copy, database.path)] == [0o600, 0o600]
     with ReviewDatabase(copy) as found:
         assert ReviewState(found).settled(one) == state.settled(one)
-    with pytest.raises(DataError, match="a file already"):
+    with pytest.raises(DataError, match=rf"{copy}: .*file already"):
         database.backup(copy)
 
 

@@ -40,7 +40,7 @@ def test_new_problems_take_the_places_of_rejected_ones_with_the_same_labels(data
     state = ReviewState(database)
     reject(state, ITEMS[1].id)
     other = made_item(7).model_copy(update={"labels": {"category": "other"}})
-    with pytest.raises(DataError, match="no new problem has the labels of a rejected item"):
+    with pytest.raises(DataError, match="rejected item"):
         add_with_successors(state, [other], replace_rejected=True)
     assert add_with_successors(state, [made_item(8), made_item(9)], replace_rejected=True) == (2, 1, 0)
     assert state.replaced == {ITEMS[1].id}
@@ -51,9 +51,9 @@ def test_reopened_items_are_decided_again(database: ReviewDatabase) -> None:
     reject(state, ITEMS[0].id)
     assert reopen_items(state, [state.item_named(ITEMS[0].id[:6])], "mended") == 1
     assert state.settled(ITEMS[0].id).state == "open"
-    with pytest.raises(DataError, match="no item to open again"):
+    with pytest.raises(DataError, match="open again"):
         reopen_items(state, [])
-    with pytest.raises(DataError, match="0 items begin so"):
+    with pytest.raises(DataError, match="0 items"):
         state.item_named("zz")
 
 
@@ -67,7 +67,7 @@ def test_an_item_goes_to_another_person_and_back(database: ReviewDatabase) -> No
     assert item in {entry.item for entry in state.queue(other)}
     assign_items(state, first, [item])
     assert first in state.people_of(item)
-    with pytest.raises(DataError, match="no reviewer dan; invited: ann, bob, cyd"):
+    with pytest.raises(DataError, match=r"reviewer dan; .*cyd"):
         assign_items(state, "dan", [item])
-    with pytest.raises(DataError, match="no reviewer eve"):
+    with pytest.raises(DataError, match="reviewer eve"):
         assign_items(state, "eve", [item])

@@ -80,12 +80,12 @@ def test_without_favour_nothing_is_claimed_and_the_smallest_bias_is_told() -> No
     assert not summary.generator_bias.overall.claimed
     [note] = [text for text in summary.notes if text.startswith("Bias of generators")]
     assert "not distinguishable" in note
-    assert "60 scenarios find a bias of" in note
+    assert "60 scenarios" in note
 
 
 def test_few_scenarios_cannot_decide() -> None:
     bias = bias_of(run_of(FAVOUR, scenarios=4))
-    assert bias.overall.verdict == "cannot be decided with 4 independent groups"
+    assert "4 independent" in bias.overall.verdict
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_thresholds_are_data() -> None:
 
 
 def test_an_event_with_texts_is_extracted_first() -> None:
-    with pytest.raises(ValueError, match="extract it first"):
+    with pytest.raises(ValueError, match="extract it"):
         counted_outcome(made_event(texts={"prefix": "", "completion": "x"}))
 
 

@@ -36,7 +36,7 @@ def test_the_hash_is_hmac_sha256(tmp_path: Path) -> None:
 def test_salts_that_protect_nobody_are_refused(tmp_path: Path) -> None:
     short = tmp_path / "short"
     short.write_text("secret\n")
-    with pytest.raises(DataError, match="a salt of 6 bytes can be guessed"):
+    with pytest.raises(DataError, match="of 6 bytes"):
         salted_hashes(short)
     if os.name == "posix":
         open_to_all = tmp_path / "open"

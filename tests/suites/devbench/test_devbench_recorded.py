@@ -25,17 +25,17 @@ def test_a_plain_file_needs_only_problem_and_text(tmp_path: Path, make_problem: 
 def test_a_malformed_row_is_named(tmp_path: Path) -> None:
     path = tmp_path / "m.jsonl"
     path.write_text('{"problem_id": "p"}\n')
-    with pytest.raises(DataError, match=r"m\.jsonl:1: not a completion \(text: Field required\)"):
+    with pytest.raises(DataError, match=r"m\.jsonl:1: .*\(text: Field"):
         list(recorded_completions(path, {}))
 
 
 def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no such file or folder"):
+    with pytest.raises(DataError, match=r"/none\.jsonl: no such"):
         list(recorded_completions(tmp_path / "none.jsonl", {}))
 
 
 def test_a_folder_without_completions_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no completions here"):
+    with pytest.raises(DataError, match=f"{tmp_path}: no completions"):
         list(recorded_completions(tmp_path, {}))
 
 
@@ -64,20 +64,20 @@ def test_rows_without_a_number_are_samples_in_order(tmp_path: Path, make_problem
 
 def test_a_sample_that_stands_twice_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:
     path = write(tmp_path / "m.jsonl", {"sample": 1}, {"sample": 0}, {"sample": 1})
-    with pytest.raises(DataError, match=r"m\.jsonl:3: sample 1 of p by m is already in line 1"):
+    with pytest.raises(DataError, match=r"m\.jsonl:3: .* line 1"):
         list(recorded_completions(path, {"p": make_problem()}))
 
 
 @pytest.mark.parametrize("row", [{"model": ""}, {"model": "a\x1b[31m"}, {"sample": -1}, {"sample": 1 << 31}])
 def test_names_and_numbers_that_cannot_be_shown_are_refused(tmp_path: Path, row: dict[str, object]) -> None:
-    with pytest.raises(DataError, match=r"m\.jsonl:1: not a completion"):
+    with pytest.raises(DataError, match=r"m\.jsonl:1: .*completion"):
         list(recorded_completions(write(tmp_path / "m.jsonl", row), {}))
 
 
 def test_a_file_that_broke_off_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "m.jsonl", {})
     path.write_bytes(path.read_bytes()[:-8])
-    with pytest.raises(DataError, match=r"m\.jsonl:1: not JSON"):
+    with pytest.raises(DataError, match=r"m\.jsonl:1: .*JSON"):
         list(recorded_completions(path, {}))
 
 

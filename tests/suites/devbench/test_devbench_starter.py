@@ -58,7 +58,7 @@ def test_a_file_is_split_at_its_marks() -> None:
 
 @pytest.mark.parametrize("text", ["no marks", "⟦a⟧⟦b⟧", "⟧a⟦", "⟦a"])
 def test_wrong_marks_are_refused(text: str) -> None:
-    with pytest.raises(DataError, match="here: expected one"):
+    with pytest.raises(DataError, match="here: expected"):
         starter.split_program(text, "here")
 
 
@@ -75,7 +75,7 @@ def test_a_file_in_another_encoding_is_named(tmp_path: Path) -> None:
     path = tmp_path / "python" / "low_context" / "one.py"
     path.parent.mkdir(parents=True)
     path.write_bytes("x = '\u00e9'\n\u27e6y\u27e7\n".encode("utf-16"))
-    with pytest.raises(DataError, match=r"one\.py: cannot be read \('utf-8' codec"):
+    with pytest.raises(DataError, match=r"one\.py: .*'utf-8'"):
         starter.load(tmp_path)
     path.write_bytes(b"\xef\xbb\xbfx = 1\r\n\xe2\x9f\xa6y = 2\xe2\x9f\xa7\r\n")
     [problem] = starter.load(tmp_path)

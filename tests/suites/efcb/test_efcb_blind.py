@@ -63,7 +63,7 @@ def test_what_is_hidden_is_the_text_alone(problems: list[Problem]) -> None:
         if blind is not None:
             request, _, text = shown.text.partition("\n\n")
             assert (blind.choices, blind.context) == (shown.choices, shown.context)
-            assert "which is not shown" in blind.text
+            assert "not shown" in blind.text
             assert text
             assert text not in blind.text
             assert len(blind.text) < len(request) + 40
@@ -126,7 +126,7 @@ def test_a_suite_without_such_questions_refuses_it(tmp_path: Path) -> None:
     config = RunConfig(
         suites=(SuiteConfig(name="devbench", limit=2),), defaults=RequestConfig(blind=True), output=tmp_path / "run"
     )
-    with pytest.raises(UsageError, match="--blind: the problems of devbench have no text that can be hidden"):
+    with pytest.raises(UsageError, match=r"--blind: .*devbench"):
         run(config, models={"m": lambda _prompt: "A"})
 
 

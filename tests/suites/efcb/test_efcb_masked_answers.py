@@ -96,7 +96,7 @@ def test_the_hunk_ends_where_its_header_says() -> None:
 
 @pytest.mark.parametrize("patch", ["a.go\n@@ -1 +1 @@\n-a\n+b\n---\n", "[[MASK]]\n@@ -1 +1 @@\n-a\n+b\n---\n"])
 def test_a_patch_without_masks_inside_a_hunk_is_refused(patch: str) -> None:
-    with pytest.raises(ValueError, match="no masks inside a hunk"):
+    with pytest.raises(ValueError, match="no masks"):
         find_masked_hunk(patch)
 
 

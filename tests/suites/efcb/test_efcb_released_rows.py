@@ -82,10 +82,10 @@ def test_a_malformed_row_is_named_with_cause_and_remedy(tmp_path: Path, change: 
 
 
 def test_a_folder_without_data_says_what_is_expected(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no data of EFCB in this folder; use starter, a folder that caretbench build"):
+    with pytest.raises(DataError, match=r"no data .*starter"):
         Efcb().load(str(tmp_path))
-    with pytest.raises(DataError, match=r"no such folder; .*data/v0\.3/tasks/REPO/PREFIX_"):
+    with pytest.raises(DataError, match=r"data/v0\.3/tasks/REPO/PREFIX_"):
         Efcb().load(str(tmp_path / "none"))
     write_rows(tmp_path / "p" / "p_reverse_qa.jsonl", [])
-    with pytest.raises(DataError, match="contain no row"):
+    with pytest.raises(DataError, match="no row"):
         Efcb().load(str(tmp_path))

@@ -58,7 +58,7 @@ def test_the_repository_is_always_the_same(tmp_path: Path, monkeypatch: pytest.M
     said = subprocess.run([git, "-C", str(folder), "status", "--short"], capture_output=True, check=True)
     assert said.stdout == b""
     assert not has_error(parse((folder / "wayfarer" / "roads.py").read_text(), "python"))
-    with pytest.raises(DataError, match="no empty folder"):
+    with pytest.raises(DataError, match=rf"{folder}: .*empty folder"):
         starter.write_repository(folder)
 
 

@@ -112,7 +112,7 @@ def built(mirror: Path, name: str, seed: str, zone: str) -> Path:
         env=os.environ | environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "gone: https://example.invalid/gone.tar.gz: not downloaded" in done.stderr
+    assert "gone: https://example.invalid/gone.tar.gz:" in done.stderr
     return output
 
 
@@ -208,7 +208,7 @@ def test_what_is_not_here_is_a_line_and_pull_fetches_it(
     # Somebody edits a file of the project in the cache.
     for place in (tmp_path / "data" / "record" / "projects").glob("*/shop/test_shop.py"):
         place.write_text(TESTS + "\n")
-    with pytest.raises(DataError, match="has other files than the edition's"):
+    with pytest.raises(DataError, match=r"^first: shop: .*other files"):
         load_suite("record").load(str(edition))
 
 
@@ -221,7 +221,7 @@ def test_an_archive_that_nobody_has_is_one_line(edition: Path, tmp_path: Path, m
         load_builder("record").pull_edition(str(edition), str(changed), lambda *_: None, lambda _line: None)
     message = str(caught.value)
     assert message.startswith("shop: https://example.invalid/shop.tar.gz: not downloaded")
-    assert "--mirror names a folder or address with shop.tar.gz (SHA-256 " in message
+    assert "shop.tar.gz (SHA-256 " in message
     assert "\n" not in message
 
 
@@ -303,5 +303,5 @@ def test_a_version_that_the_index_does_not_have_is_named(tmp_path: Path, monkeyp
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     with pytest.raises(DataError) as caught:
         resolve("traverse", "javascript", ["has-typed-arrays@1.0.0"])
-    assert "No matching version found for has-typed-arrays@1.0.0" in str(caught.value)
+    assert "for has-typed-arrays@1.0.0" in str(caught.value)
     assert "_logs" not in str(caught.value)

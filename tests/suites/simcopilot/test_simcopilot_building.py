@@ -92,7 +92,7 @@ def test_a_build_into_the_project_itself_is_resumed(
     beside = built(engine, root, tmp_path / "tasks", decide=False)
     assert beside.manifest.snapshot == first.manifest.snapshot
     none = build_result(first, Path("my tasks"), 1.0, candidates_only=False).lines[-1]
-    assert "0 tasks: no candidate passed the gate; --max-candidates N draws more" in none
+    assert "--max-candidates N draws" in none
     some = build_result(first._replace(task_count=2), Path("my tasks"), 1.0, candidates_only=False).lines[-1]
     assert "2 tasks; caretbench run simcopilot --data 'my tasks' -m" in some
 
@@ -100,9 +100,7 @@ def test_a_build_into_the_project_itself_is_resumed(
 def test_a_test_to_exclude_that_is_not_there_is_named(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     root = written(tmp_path / "shop", FILES)
     options = SimCopilotOptions(sampling=TaskSampling(limit=4), exclude_tests=("test_shop.ShopTest.test_totl",))
-    with pytest.raises(
-        DataError, match=r"--exclude-test 'test_shop\.ShopTest\.test_totl': no file of the project contains"
-    ):
+    with pytest.raises(DataError, match=r"--exclude-test 'test_shop\.ShopTest\.test_totl'"):
         built(engine, root, tmp_path / "tasks", options, decide=False)
 
 
@@ -186,13 +184,13 @@ def test_files_that_tests_leave_behind_change_nothing(engine: WorkspaceExecutor,
 
 def test_without_tests_the_build_says_how_to_name_them(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     root = written(tmp_path / "shop", {"shop.py": SHOP})
-    with pytest.raises(DataError, match=r"no tests found.*--test-command"):
+    with pytest.raises(DataError, match=r"no tests .*--test-command"):
         built(engine, root, tmp_path / "tasks")
-    with pytest.raises(DataError, match="no such folder"):
+    with pytest.raises(DataError, match="/none: no such"):
         built(engine, tmp_path / "none", tmp_path / "tasks")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("dear")
-    with pytest.raises(DataError, match="no folder of tasks"):
+    with pytest.raises(DataError, match="/full: not empty"):
         built(engine, written(tmp_path / "shop", FILES), tmp_path / "full")
 
 

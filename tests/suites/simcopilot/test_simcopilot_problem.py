@@ -17,7 +17,7 @@ def test_an_answer_goes_into_its_span_and_the_rest_stays() -> None:
 
 
 def test_a_span_that_cannot_be_is_refused() -> None:
-    with pytest.raises(ValidationError, match="before it starts"):
+    with pytest.raises(ValidationError, match="before it"):
         FileSplice(snapshot="s", path="a.py", start=3, end=2)
     with pytest.raises(ValueError, match="has 2 bytes"):
         FileSplice(snapshot="s", path="a.py", start=0, end=3).content(b"ab", "")

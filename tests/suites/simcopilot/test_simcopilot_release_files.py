@@ -60,9 +60,9 @@ def test_a_pull_fetches_what_is_missing_and_resumes() -> None:
     contents = dict(zip(FILES, (_PROGRAM, b"a\n", b"large\n"), strict=True))
     routes = {entry: respx.get(route(entry)).respond(content=content) for entry, content in contents.items()}
     routes[FILES[1]].side_effect = [httpx.Response(404)] * 4
-    with pytest.raises(DataError, match=r"(?s)labels/one.csv.*Where GitHub is out of reach.*--from"):
+    with pytest.raises(DataError, match=r"(?s)labels/one\.csv.*GitHub.*--from"):
         pull()
-    with pytest.raises(DataError, match=r"1 files of the release are missing; run: caretbench pull simcopilot"):
+    with pytest.raises(DataError, match=r"1 files .*pull simcopilot"):
         released_folder()
     routes[FILES[1]].side_effect = [httpx.Response(200, content=b"a\n")]
     folder = pull()
@@ -85,24 +85,24 @@ def test_the_large_inputs_may_be_missing_but_not_wrong() -> None:
 def test_clones_are_copied_and_a_missing_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "New" / "example").mkdir(parents=True)
     (tmp_path / "New" / "example" / "one.py").write_bytes(_PROGRAM)
-    with pytest.raises(DataError, match=r"labels/one.csv: not there.*clones of both, New \(commit c1\), Old"):
+    with pytest.raises(DataError, match=r"labels/one\.csv: .*New \(commit c1\)"):
         pull(source=tmp_path)
     (tmp_path / "Old" / "labels").mkdir(parents=True)
     (tmp_path / "Old" / "labels" / "one.csv").write_bytes(b"a\n")
     assert (pull(source=tmp_path) / "labels" / "one.csv").read_bytes() == b"a\n"
-    with pytest.raises(DataError, match=r"nowhere: no such folder; --from names a folder with clones"):
+    with pytest.raises(DataError, match=r"nowhere: .*--from"):
         pull(source=tmp_path / "nowhere")  # though nothing but optional files is missing
     counts = []
     pull(source=tmp_path, progress=lambda added, total: counts.append((added, total)))
     assert counts == [(0, 3), (1, 3), (1, 3), (0, 3)]
     shown = CliRunner().invoke(app, ["pull", "simcopilot", "--from", str(tmp_path)])
-    assert "complete but for 1 optional file, which the source lacks" in " ".join(shown.output.split())
+    assert "1 optional file" in " ".join(shown.output.split())
     (tmp_path / "New" / "example" / "one.py").write_bytes(b"print(2)\n")
     (released_folder() / "example" / "one.py").unlink()
-    with pytest.raises(DataError, match="not that of the pinned revision"):
+    with pytest.raises(DataError, match="pinned revision"):
         pull(source=tmp_path)
 
 
 def test_no_completions_of_models_are_released() -> None:
-    with pytest.raises(ValueError, match="--model gpt-4o: the release contains no recorded completions"):
+    with pytest.raises(ValueError, match="--model gpt-4o:"):
         load_builder("simcopilot").pull(None, ["gpt-4o"], lambda _added, _total: None)

@@ -119,10 +119,10 @@ def test_with_the_programs_there_is_a_table_of_comments(tmp_path: Path) -> None:
     assert rows(tables, "comments") == [["1", "0", "0", "up to 10, above 10"]]
     for text, count in (("x", 1), ("x = 1\nprint(x)\n", 2), ("", 0)):
         (root / "Python" / "one.py").write_text(text)
-        with pytest.raises(DataError, match=f"a span of one ends in line 3, after its program of {count} lines"):
+        with pytest.raises(DataError, match=f"line 3, .* {count} lines"):
             load(root)
     (root / "Python" / "one.py").write_bytes(b"# caf\xe9\nx = 1\nprint(x)\n")
-    with pytest.raises(DataError, match=r"one\.py: cannot be read \(.*utf-8.*copy the release again"):
+    with pytest.raises(DataError, match=r"one\.py: .*utf-8"):
         load(root)
 
 
@@ -160,7 +160,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         load(tmp_path)
     root = write(tmp_path)
     (root / "labels" / "Python" / "one_reason_verified.csv").unlink()
-    with pytest.raises(DataError, match=r"one_reason_verified.csv: cannot be read"):
+    with pytest.raises(DataError, match=r"one_reason_verified\.csv: cannot"):
         load(root)
 
 

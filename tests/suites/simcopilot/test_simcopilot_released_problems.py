@@ -75,7 +75,7 @@ def test_the_suite_selects_the_variant(release: Path) -> None:
     assert released.hash != repaired.hash
     assert [problem.id for problem in released.problems] == [problem.id for problem in repaired.problems]
     assert split_variant("a@b/c") == ("a@b/c", "released")
-    with pytest.raises(DataError, match="no such folder; expected starter, released"):
+    with pytest.raises(DataError, match="@other: no such"):
         suite.load(f"{release}@other")
 
 
@@ -83,12 +83,10 @@ def test_a_missing_program_or_an_unknown_one_is_named(tmp_path: Path, store: Sna
     release = write_release(tmp_path, labels=False)
     spans = release / "example_code" / "Python" / "Python_tasks_checkpoints.json"
     spans.write_text(spans.read_text().replace("Image_Filtering", "Unknown"))
-    with pytest.raises(DataError, match=r"Unknown is no program of the release; known: simplex_method"):
+    with pytest.raises(DataError, match=r"Unknown .*simplex_method"):
         by_id(release, "released", store)
     shutil.rmtree(release / "example_code" / "Python" / "simplex_method")
-    with pytest.raises(
-        DataError, match=r"simplex_method is missing; expected a clone of https://github.*pull simcopilot"
-    ):
+    with pytest.raises(DataError, match=r"simplex_method .*https://github.*pull simcopilot"):
         by_id(release, "released", store)
 
 

@@ -48,7 +48,7 @@ def test_several_projects_become_one_benchmark_with_a_reason_for_each_other_one(
     rows = {row["folder"]: row for row in result.numbers["sources"]}  # type: ignore[union-attr, call-overload, index]
     assert list(rows) == ["shop", "o+one", "o+two", "o+bad", "o+gone"]
     assert all(rows[name]["problems"] >= 1 for name in ("shop", "o+one", "o+two"))
-    assert "its tests do not pass three times" in rows["o+bad"]["reason"]
+    assert "three times" in rows["o+bad"]["reason"]
     assert "git" in rows["o+gone"]["reason"]
     assert again.numbers["tasks"] == result.numbers["tasks"]
     suite = load_suite("simcopilot")
@@ -58,7 +58,7 @@ def test_several_projects_become_one_benchmark_with_a_reason_for_each_other_one(
     provenance = next(p for p in loaded.problems if p.cluster == "o+one").provenance
     assert provenance is not None
     assert (provenance.source, provenance.revision) == (f"file://{hub}/o/one.git", commits["one"])
-    with pytest.raises(DataError, match="not empty, and no folder of tasks"):
+    with pytest.raises(DataError, match="not empty"):
         api.build_problems("simcopilot", [str(tmp_path / "shop")], tmp_path / "dev", jobs=1)
 
 
@@ -101,5 +101,5 @@ def test_a_folder_of_one_project_does_not_become_one_of_several(tmp_path: Path) 
     projects = [str(written(tmp_path / name, FILES)) for name in ("one", "two")]
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/manifest.json").write_text("{}")
-    with pytest.raises(DataError, match="contains the tasks of one project"):
+    with pytest.raises(DataError, match=r"/dev: .*one project"):
         api.build_problems("simcopilot", projects, tmp_path / "dev", jobs=1)

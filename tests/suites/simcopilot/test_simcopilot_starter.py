@@ -100,7 +100,7 @@ def test_tasks_of_another_project_are_refused(
     shutil.copytree(starter.sample_projects()["wayfarer"], root)
     (root / "delivery_day.py").write_text("print('changed')\n")
     monkeypatch.setattr(starter, "sample_projects", lambda: {"wayfarer": root})
-    with pytest.raises(DataError, match="mine it again"):
+    with pytest.raises(DataError, match="it again"):
         starter.load(store)
 
 

@@ -271,7 +271,7 @@ def test_own_decisions_are_listed_and_those_that_are_settled_stay(visitors: Visi
     assert f'data-item="{second}"' in back.text
     assert visitors.by_name["ann"].get("/decisions").text.count("<td>of ann</td>") == 1
     refused = visitors.by_name["ann"].post("/decide", data=form | {"id": uuid.uuid4().hex, "item": first})
-    assert (refused.status_code, "settled this item" in refused.text) == (422, True)
+    assert (refused.status_code, "settled" in refused.text) == (422, True)
 
 
 def test_a_time_that_cannot_be_is_that_of_arrival(visitors: Visitors) -> None:
@@ -314,7 +314,7 @@ def test_a_full_disk_is_said_and_nothing_is_stored(visitors: Visitors, monkeypat
         patch.setattr(visitors.database, "add_events", full)
         response = visitors.send("ann", decided(visitors.items[0]))
     assert response.status_code == 507
-    assert "disk is full" in response.json()["error"]
+    assert "is full" in response.json()["error"]
     assert visitors.by_name["ann"].get("/api/queue").json()["done"] == 0
 
 
@@ -404,7 +404,7 @@ def test_a_page_of_another_person_gets_and_stores_nothing(visitors: Visitors) ->
         bob.post("/decide", data={"person": "ann", "id": uuid.uuid4().hex, "action": "undo"}),
     ):
         assert answer.status_code == 409
-        assert "this browser is now bob" in answer.text
+        assert "now bob" in answer.text
     [result] = bob.post("/api/events", json=[event]).json()["results"]
     assert result["status"] == "refused"
     assert list(visitors.database.events()) == []

@@ -95,7 +95,7 @@ def test_style_controls_name_the_judge_that_prefers_long_answers(result: StudyRe
         ("random", "harmless-lines"): "not distinguishable",
         ("longer", "harmless-lines"): "higher",
     }  # fmt: skip
-    assert any("rates harmless-lines higher: +2.00" in line for line in study_lines(result))
+    assert any("harmless-lines higher: +2.00" in line for line in study_lines(result))
 
 
 def test_styles_of_many_judges_are_one_family() -> None:

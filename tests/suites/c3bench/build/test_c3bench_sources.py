@@ -141,7 +141,7 @@ def test_rows_of_all_layouts_are_read(tmp_path: Path) -> None:
     assert "def check(two):\n    assert two(1) == 3" in found.functions[1].test
     assert [(one.id, one.language) for one in found.files][2:] == [("rows/block_1", "java")]
     assert [one.place.rpartition(":")[2] for one in found.rejects] == ["4", "5", "6", "7"]
-    assert "no known layout" in found.rejects[0].detail
+    assert "known layout" in found.rejects[0].detail
 
 
 def test_assertions_that_use_more_of_the_program_give_no_function(tmp_path: Path) -> None:
@@ -161,20 +161,20 @@ def test_a_program_with_marks_is_read_without_its_hidden_tests(tmp_path: Path) -
 
 
 def test_a_source_that_is_not_there_or_empty_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no source: give humaneval-infilling"):
+    with pytest.raises(ValueError, match="give humaneval-infilling"):
         read_sources([])
-    with pytest.raises(DataError, match="no such source"):
+    with pytest.raises(DataError, match="/nowhere: no such"):
         read_sources([str(tmp_path / "nowhere")])
-    with pytest.raises(DataError, match="nothing to build from"):
+    with pytest.raises(DataError, match=f"{tmp_path}: nothing to"):
         read_sources([str(tmp_path)])
 
 
 def test_data_that_were_not_pulled_name_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
-    with pytest.raises(DataError, match="caretbench pull humaneval-infilling"):
+    with pytest.raises(DataError, match="pull humaneval-infilling"):
         read_sources(["humaneval-infilling"])
     write(tmp_path / "local", LICENSE="other")
-    with pytest.raises(DataError, match=r"Infilling\.jsonl\.gz: not there"):
+    with pytest.raises(DataError, match=r"Infilling\.jsonl\.gz: not"):
         pull_files("humaneval-infilling", tmp_path / "local", lambda _added, _total: None)
     assert not list(released_folder("humaneval-infilling").rglob("*.gz"))
 

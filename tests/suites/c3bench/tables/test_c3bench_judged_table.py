@@ -70,7 +70,7 @@ def test_a_judge_that_fails_its_controls_is_marked() -> None:
     frame = results(m={"withheld": "a/judge by c3-instruction@1: fails its controls"})
     [one] = judged_tables(model_results(frame, problems(), 0), "default", "clean@3")
     assert one.rows[0][3].startswith("75.0 (!)")
-    assert any("a/judge by c3-instruction@1: fails its controls" in note for note in one.notes)
+    assert any("c3-instruction@1: fails" in note for note in one.notes)
 
 
 def test_a_run_without_a_judge_has_no_such_table() -> None:

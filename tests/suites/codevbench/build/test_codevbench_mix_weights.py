@@ -138,7 +138,7 @@ def test_weights_that_draw_nothing_are_named(tmp_path: Path) -> None:
         analyse([SourceFile("a.py", b"def f(a):\n    b = a + 1\n    return b * 2\n")]),
         SpanSampling(9, None, read_weights(str(path))),
     )
-    with pytest.raises(DataError, match="--weights mine: it draws none of the project's"):
+    with pytest.raises(DataError, match=r"--weights mine: .*project"):
         miner.find(["a.py"])
 
 
@@ -146,5 +146,5 @@ def test_a_mix_needs_shares_of_blocks(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text("[language]\ngo = 3\n")
     values = {"weights": str(path), "max_candidates": 0, "per_file": None, "seed": 0}
-    with pytest.raises(DataError, match=r"mine.toml: has no table \[block\]"):
+    with pytest.raises(DataError, match=r"mine\.toml: .*\[block\]"):
         codev_options(values)

@@ -76,7 +76,7 @@ def test_what_is_no_patch_is_refused_with_its_line(patch: str, complaint: str) -
 
 def test_of_a_cut_patch_the_whole_hunks_are_kept() -> None:
     patch = "@@ -1 +1 @@\n-a\n+b\n@@ -9,2 +9,2 @@\n c\n-d"
-    with pytest.raises(DataError, match="line 4 of the patch: the hunk is shorter"):
+    with pytest.raises(DataError, match=r"line 4 .*shorter"):
         parse_hunks(patch)
     assert [hunk.first for hunk in parse_hunks(patch, truncated=True)] == [1]
     assert len(parse_hunks("@@ -1 +1 @@\n-a\n+b\n@@ -9,", truncated=True)) == 1

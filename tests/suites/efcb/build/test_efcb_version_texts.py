@@ -179,11 +179,11 @@ def test_sources_that_cannot_work_are_refused(tmp_path: Path) -> None:
     alone.roles = frozenset({"writer"})
     with pytest.raises(UsageError, match="add -m checker="):
         TextSource.of(None, alone)
-    with pytest.raises(UsageError, match="w cannot check its own texts"):
+    with pytest.raises(UsageError, match="w cannot"):
         TextSource.of(None, Scripted(right_writer, right_checker, checker="w"))
     path = tmp_path / "texts.jsonl"
     write_rows(path, [PeoplesText(problem="p", choice="A", text="t")])
-    with pytest.raises(DataError, match="p needs one text for each of the choices A, B, C, D"):
+    with pytest.raises(DataError, match="p needs"):
         TextSource.of(path, NO_MODELS)
 
 

@@ -102,7 +102,7 @@ id = "two"
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"absent.toml: cannot be read"):
+    with pytest.raises(DataError, match=r"/absent\.toml: cannot be"):
         read_variants(tmp_path / "absent.toml")
     wrong = [
         ("latin.toml", b"\xff\xfe", "not TOML"),

@@ -24,7 +24,7 @@ def attempt(instance: str) -> InstanceAttempt:
     "name", ["python/../../victim", "python/low_context/../x", "/etc/x", "python/low_context", "a/b/.c", "a/b\\c/d"]
 )
 def test_an_id_is_a_place_in_the_folder(name: str) -> None:
-    with pytest.raises(ValueError, match="is no id of an instance"):
+    with pytest.raises(ValueError, match="no id"):
         attempt(name)
 
 
@@ -33,7 +33,7 @@ def test_links_out_of_the_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "python").symlink_to(tmp_path / "outside")
     folder = BuildFolder(tmp_path / "mine")
-    with pytest.raises(DataError, match="a link leads out of the folder"):
+    with pytest.raises(DataError, match="leads out"):
         folder.write_instance("python/low_context/x", InstanceFile("a = ⟦1⟧\n", ""))
     assert not list((tmp_path / "outside").iterdir())
     (tmp_path / "mine" / ATTEMPTS_FILE).symlink_to(tmp_path / "outside" / "log")

@@ -172,7 +172,7 @@ def test_an_unlike_sibling_is_refused(tmp_path: Path) -> None:
     folder = BuildFolder(tmp_path)
     assert not any(row.sibling for row in folder.instances().values())
     details = [one.detail for one in folder.attempts() if one.scenario.endswith("-sibling") and one.outcome == "text"]
-    assert any("it has not the shape of the original" in one for one in details)
+    assert any("the shape" in one for one in details)
 
 
 def test_siblings_have_the_scenario_of_their_original_and_its_cluster(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_build_that_ends_short_fails_and_says_last_how_to_go_on(tmp_path: Path
 
 def test_another_seed_than_the_folders_is_refused(tmp_path: Path) -> None:
     build(tmp_path, MadeModels(tmp_path, fitting), per_cell=1)
-    with pytest.raises(ValueError, match=r"--scenario-seed 99: the scenarios of .* have the seed 3; leave the option"):
+    with pytest.raises(ValueError, match=r"--scenario-seed 99: .* seed 3"):
         build(tmp_path, MadeModels(tmp_path, fitting), per_cell=1, scenario_seed=99)
 
 
@@ -267,10 +267,10 @@ def test_a_build_without_a_generator_names_those_of_the_folder(tmp_path: Path) -
     class NoModels(MadeModels):
         roles = frozenset()
 
-    with pytest.raises(ValueError, match="build devbench needs a generator"):
+    with pytest.raises(ValueError, match="a generator"):
         build(tmp_path, NoModels(tmp_path, fitting), per_cell=1)
     build(tmp_path, MadeModels(tmp_path, fitting, "toy"), per_cell=1)
-    with pytest.raises(ValueError, match=r"its generators are toy; name them again \(-m generator=.*somebody else"):
+    with pytest.raises(ValueError, match=r"toy; .*-m generator=.*somebody else"):
         build(tmp_path, NoModels(tmp_path, fitting), per_cell=1)
 
 
@@ -285,7 +285,7 @@ def test_a_review_that_rejects_nothing_here_is_told(tmp_path: Path) -> None:
     again: dict[str, Any] = {"again": review, "language": None, "category": None}
     mine = tmp_path / "mine"
     mine.mkdir()
-    with pytest.raises(DataError, match=r"--again .*: .*mine has no instances; -o names the folder"):
+    with pytest.raises(DataError, match=r"--again .*mine has no.*-o "):
         build(mine, MadeModels(mine, fitting), **again)
     build(mine, MadeModels(mine, fitting), per_cell=1)
     assert build(mine, MadeModels(mine, fitting), progress=Notes(), **again).usable
@@ -352,7 +352,7 @@ def test_the_expected_requests_are_those_that_are_left(tmp_path: Path) -> None:
 
 def test_a_second_build_of_the_folder_is_refused(tmp_path: Path) -> None:
     def nested(name: str, request: BuildRequest) -> str:
-        with pytest.raises(DataError, match="another caretbench is writing"):
+        with pytest.raises(DataError, match="another caretbench"):
             build(tmp_path, MadeModels(tmp_path, fitting), per_cell=1)
         return fitting(name, request)
 
