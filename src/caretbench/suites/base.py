@@ -16,6 +16,7 @@ from caretbench.judging.controls import default_controls, instruction_controls
 from caretbench.judging.criteria import AnswerForm
 from caretbench.problem import Caret, CasesCheck, Completion, InlineSplice, Problem, Profile, ProgramCheck, Question
 from caretbench.profiles import ProfileRules
+from caretbench.projects.answer_requests import workspace_request
 from caretbench.suites.answer_kinds import caret_place, measured_kinds
 from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.completion_files import read_completions
@@ -154,11 +155,14 @@ class Suite(ABC):
 
         None if the answer fails without execution, or if the suite executes nothing.
 
-        By default: the program with the answer inline, if a check is a :class:`ProgramCheck` or :class:`CasesCheck`.
+        By default: the program with the answer inline, if a check is a :class:`ProgramCheck` or :class:`CasesCheck`, or
+        the tests of a project with the answer in its file, if a check is a :class:`TestsCheck`.
 
         Raises:
             DataError: the problem's project is not on this machine.
         """
+        if text is not None and any(check.kind == "tests" for check in problem.checks):
+            return workspace_request(problem, text)
         checks = [check for check in problem.checks if isinstance(check, ProgramCheck | CasesCheck)]
         if text is None or not checks or not isinstance(problem.splice, InlineSplice):
             return None

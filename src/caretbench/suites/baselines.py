@@ -19,15 +19,6 @@ from caretbench.syntax.parser import is_well_formed_text
 
 _COPIED_LINES = 6
 _ENDS_WITH_COLON = re.compile(r":[ \t]*(?:#.*)?$")
-_PYTHON_INDENTATION = "    "
-
-
-def _reference(problem: Problem) -> str:
-    return problem.reference
-
-
-def _empty(_problem: Problem) -> str:
-    return ""
 
 
 def _copy_context(problem: Problem) -> str:
@@ -83,7 +74,7 @@ def _stubs(caret: Caret) -> tuple[str, ...]:
     opener = next(code, "")
     if not _ENDS_WITH_COLON.search(opener):
         return ("",)
-    indentation = opener[: len(opener) - len(opener.lstrip())] + _PYTHON_INDENTATION
+    indentation = opener[: len(opener) - len(opener.lstrip())] + "    "
     missing = indentation.removeprefix(line) if indentation.startswith(line) else ""
     needs_newline = bool(caret.suffix.strip()) and not caret.suffix.startswith("\n")
     end = "\n" if needs_newline else ""
@@ -94,8 +85,8 @@ BaselineFunction = Callable[[Problem], str | None]
 """Function that returns a baseline's answer to a problem; None if it has none."""
 
 BASELINES: Mapping[str, BaselineFunction] = {
-    "reference": _reference,
-    "empty": _empty,
+    "reference": lambda problem: problem.reference,
+    "empty": lambda _problem: "",
     "stub": stub,
     "copy-context": _copy_context,
 }

@@ -5,12 +5,12 @@ The statistic of C3-Bench's Figure 6, for the tables of any suite whose problems
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from caretbench.metrics.paired import Comparison, Pair, compare_family
+from caretbench.suites.problem_means import difference_points
 from caretbench.suites.suite_types import Table
 from caretbench.text_tables import p_text
 
@@ -67,8 +67,8 @@ def instruction_effects(
     pairs = list(_compared(results, measures, parts or {}))
     comparisons = compare_family([pair for _, pair in pairs], seed=seed)
     return tuple(
-        InstructionEffect(*names, sum(pair.first) / one.n, sum(pair.second) / one.n, one)
-        for (names, pair), one in zip(pairs, comparisons, strict=True)
+        InstructionEffect(*names, sum(pair.first) / comparison.n, sum(pair.second) / comparison.n, comparison)
+        for (names, pair), comparison in zip(pairs, comparisons, strict=True)
     )
 
 
@@ -109,27 +109,22 @@ def _pair(pairs: pl.DataFrame) -> Pair:
 
 def effect_table(effects: Sequence[InstructionEffect], name: str, title: str) -> Table:
     """Return a table with a row for each effect; policies, profiles and parts only where there are several."""
-    more = [field for field in ("policy", "profile", "part") if len({getattr(one, field) for one in effects}) > 1]
+    more = [field for field in ("policy", "profile", "part") if len({getattr(effect, field) for effect in effects}) > 1]
     heads = ("Model", "Measure", *map(str.capitalize, more), "Problems", "Compared", "First", "Second")
     rows = [
         (
-            one.model, one.measure, *(str(getattr(one, field)) or "all" for field in more), str(one.comparison.n),
-            f"{one.first} → {one.second}",
-            f"{100 * one.first_mean:.1f}%", f"{100 * one.second_mean:.1f}%", _difference(one.comparison),
-            p_text(one.comparison.p_value, one.comparison.family), one.verdict,
+            effect.model, effect.measure, *(str(getattr(effect, field)) or "all" for field in more),
+            str(effect.comparison.n), f"{effect.first} → {effect.second}",
+            f"{100 * effect.first_mean:.1f}%", f"{100 * effect.second_mean:.1f}%",
+            difference_points(effect.comparison), p_text(effect.comparison.p_value, effect.comparison.family),
+            effect.verdict,
         )
-        for one in effects
+        for effect in effects
     ]  # fmt: skip
-    warnings = dict.fromkeys(one.comparison.interval.warning for one in effects)
+    warnings = dict.fromkeys(effect.comparison.interval.warning for effect in effects)
     notes = (
         "The same problems with and without the instruction: differences by problem in points with 95% intervals, "
         f"resampled by cluster; p values are adjusted for the {len(effects)} tests of this table (max-T).",
         *(warning for warning in warnings if warning),
     )
     return Table(name, title, (*heads, "Difference (points)", "p (tests)", "Verdict"), tuple(rows), notes)
-
-
-def _difference(comparison: Comparison) -> str:
-    low, high = comparison.interval.low, comparison.interval.high
-    note = f"\n{100 * low:+.1f} to {100 * high:+.1f}" if math.isfinite(low) and math.isfinite(high) else ""
-    return f"{100 * comparison.difference:+.1f}{note}"

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from caretbench.grouping import grouped
 from caretbench.metrics.intervals import Interval, mean_interval
+from caretbench.metrics.paired import Comparison
 from caretbench.metrics.weighted import weighted_mean
 from caretbench.problem import Problem
 
@@ -85,3 +86,12 @@ def problem_means(rows: Iterable[ScoreRow], problems: Mapping[str, Problem], val
 def percent(estimate: RateEstimate | None) -> str:
     """Return an estimate as text; :data:`NO_VALUE` without one."""
     return NO_VALUE if estimate is None else estimate.percent
+
+
+def difference_points(comparison: Comparison) -> str:
+    """Return a difference in points with its interval as a note; :data:`NO_VALUE` without one."""
+    if not math.isfinite(comparison.difference):
+        return NO_VALUE
+    low, high = 100 * comparison.interval.low, 100 * comparison.interval.high
+    note = f"\n{low:+.1f} to {high:+.1f}" if math.isfinite(low) and math.isfinite(high) else ""
+    return f"{100 * comparison.difference:+.1f}{note}"

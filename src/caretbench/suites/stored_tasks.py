@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -52,11 +51,6 @@ def read_tasks(root: Path) -> list[Problem]:
         state = "its build has not ended" if (root / "manifest.json").exists() else "no folder of tasks"
         raise DataError(f"{root}: {state} (no problems.jsonl in it)")
     tasks = list(read_rows(path, Problem))
-    _check(root, path, tasks)
-    return tasks
-
-
-def _check(root: Path, path: Path, tasks: Sequence[Problem]) -> None:
     snapshots = set()
     for task in tasks:
         if not isinstance(task.splice, FileSplice):
@@ -65,6 +59,7 @@ def _check(root: Path, path: Path, tasks: Sequence[Problem]) -> None:
     for snapshot in snapshots:
         if not snapshot_path(root, snapshot).is_dir():
             raise DataError(f"{root}: the project {snapshot} is missing in snapshots/")
+    return tasks
 
 
 def stored_tasks(root: Path) -> list[Problem]:
@@ -73,20 +68,16 @@ def stored_tasks(root: Path) -> list[Problem]:
     Raises:
         DataError: a build is unfinished, a row is malformed, or a project is missing or changed.
     """
+    # A build of several sources has a folder for each.
+    is_of_several = (root / SOURCES_FILE).is_file()
+    folders = [root / row.folder for row in read_outcomes(root) if row.problems] if is_of_several else [root]
     tasks = []
-    for folder in _task_folders(root):
+    for folder in folders:
         read = read_tasks(folder)
         projects = dict.fromkeys(file_splice(task).snapshot for task in read)
         store_projects((identity, snapshot_path(folder, identity)) for identity in projects)
         tasks += read
     return tasks
-
-
-def _task_folders(root: Path) -> list[Path]:
-    """Return the folder itself, or the folders of its sources with tasks."""
-    if not (root / SOURCES_FILE).is_file():
-        return [root]
-    return [root / row.folder for row in read_outcomes(root) if row.problems]
 
 
 def read_outcomes(folder: Path) -> tuple[SourceOutcome, ...]:

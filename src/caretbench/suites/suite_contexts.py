@@ -20,7 +20,7 @@ class SuiteContext:
     @property
     def key(self) -> str:
         """Name and version, such as ``retrieval@1``; several versions are joined by ``+``."""
-        return "+".join(dict.fromkeys(f"{self.name}@{one.contexts[self.name]}" for one in self.suites.values()))
+        return "+".join(dict.fromkeys(f"{self.name}@{suite.contexts[self.name]}" for suite in self.suites.values()))
 
     def __call__(self, problem: Problem) -> Caret:
         """Return the caret of a problem with its context."""
@@ -40,8 +40,7 @@ def suite_context(suites: Iterable[Suite], name: str | None) -> SuiteContext | N
         if not suite.contexts:
             raise UsageError(f"context {name!r}: {suite.name} shows its problems in one way only")
         if name not in suite.contexts:
-            known = ", ".join(suite.contexts)
-            raise UsageError(f"context {name!r}: {suite.name} does not know it; known: {known}")
+            raise UsageError(f"context {name!r}: {suite.name} does not know it; known: {', '.join(suite.contexts)}")
         offering[suite.name] = suite
-    as_they_are = all(name == next(iter(one.contexts)) for one in offering.values())
+    as_they_are = all(name == next(iter(suite.contexts)) for suite in offering.values())
     return None if as_they_are else SuiteContext(name, offering)
