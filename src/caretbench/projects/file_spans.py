@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from caretbench.problem import FileSplice
+from caretbench.problem import Caret, FileSplice
 from caretbench.syntax import Span
 
 BOM: Final = b"\xef\xbb\xbf"
@@ -20,6 +20,12 @@ def dominant_newline(data: bytes) -> str:
 def visible_text(data: bytes) -> str:
     """Return a part of a file as shown to a model: with line feeds, without byte-order mark."""
     return data.removeprefix(BOM).decode("utf-8").replace("\r\n", "\n")
+
+
+def file_caret(language: str, path: str, data: bytes, start: int, suffix_start: int | None) -> Caret:
+    """Return the caret at a byte of a file; the file is shown again from ``suffix_start``, not at all if it is None."""
+    suffix = "" if suffix_start is None else visible_text(data[suffix_start:])
+    return Caret(language=language, path=path, prefix=visible_text(data[:start]), suffix=suffix)
 
 
 def span_splice(path: str, span: Span, snapshot: str, data: bytes, default_newline: str | None = None) -> FileSplice:

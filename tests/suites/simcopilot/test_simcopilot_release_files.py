@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -15,7 +16,7 @@ from caretbench.cli import app
 from caretbench.download import PinnedFile, download_file
 from caretbench.files import DataError
 from caretbench.suites.simcopilot.build import builder as downloads
-from caretbench.suites.simcopilot.build.builder import HOST, RepositoryFile, pinned_files, pull
+from caretbench.suites.simcopilot.build.builder import HOST, RepositoryFile, pinned_files
 from caretbench.suites.simcopilot.released import spans
 from caretbench.suites.simcopilot.released.spans import RELEASE_REVISION, released_folder, released_tests
 
@@ -38,6 +39,10 @@ def few_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spans, "released_files", lambda: pins)
     monkeypatch.setattr(spans, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setitem(download_file.__kwdefaults__, "pause", lambda _seconds: None)  # 14 s for a file that is absent
+
+
+def pull(source: Path | None = None, progress: Callable[[int, int], None] = lambda _added, _total: None) -> Path:
+    return load_builder("simcopilot").pull(source, [], progress)
 
 
 def route(entry: RepositoryFile) -> str:

@@ -81,22 +81,21 @@ def _to_the_end(file: FileScopes, order: list[int], span: tuple[int, int]) -> li
     tail = source.data[span[1] : source.lines_of(last, last).end]
     if head.strip() or tail.strip():
         return order
-    above = source.text(source.lines_of(first - 1, first - 1)).strip() if first > 1 else ""
-    while first > 1 and above.startswith(_ABOVE):
+    while first > 1 and source.text(source.lines_of(first - 1, first - 1)).strip().startswith(_ABOVE):
         first -= 1
-        above = source.text(source.lines_of(first - 1, first - 1)).strip() if first > 1 else ""
     inner = [line for line in order if first <= line <= last]
     around = [scope.span for scope in file.enclosing_scopes(span) if scope.span != span and scope.kind in _MOVED]
     if around:
-        begin, end = source.line_at(around[-1][0]), source.line_at(max(0, around[-1][1] - 1))
-        closes = source.data[: around[-1][1]].endswith(b"}")
-        stop = end - 1 if closes else end
+        begin, stop = source.line_at(around[-1][0]), source.line_at(max(0, around[-1][1] - 1))
+        if source.data[: around[-1][1]].endswith(b"}"):
+            stop -= 1
     else:
         begin, stop = 1, len(source.line_starts)
     outside = set(range(first, last + 1))
-    place = max((n for n, line in enumerate(order) if begin <= line <= stop), default=len(order) - 1)
-    rest_before = [line for line in order[: place + 1] if line not in outside]
-    rest_after = [line for line in order[place + 1 :] if line not in outside]
+    target = max((n for n, line in enumerate(order) if begin <= line <= stop), default=len(order) - 1) + 1
+    rest_before, rest_after = (
+        [line for line in lines if line not in outside] for lines in (order[:target], order[target:])
+    )
     return [*rest_before, *inner, *rest_after]
 
 
@@ -215,53 +214,43 @@ def other_files(context_problem: ContextProblem) -> list[FileExcerpt]:
 
 
 def _context(
-    one: ContextProblem, pieces: tuple[Sequence[LinePart], Sequence[LinePart]], parts: Sequence[FileExcerpt]
+    asked: ContextProblem, excerpts: Sequence[FileExcerpt], *, move_declarations: bool = False
 ) -> ShownContext:
-    before, after = pieces
-    project = one.problem.labels.get("project")
-    caret = one.problem.caret.model_copy(
+    before, after = split_at_caret(asked.file, asked.splice, move_declarations=move_declarations)
+    if move_declarations:
+        before = _without_hidden(asked, before)
+    if asked.hides_suffix:
+        after = []
+    project = asked.problem.labels.get("project")
+    caret = asked.problem.caret.model_copy(
         update={
             "prefix": "".join(piece.text for piece in before),
-            "suffix": "" if one.hides_suffix else "".join(piece.text for piece in after),
-            "context": tuple(ContextFile(path=part.path, text=part.text) for part in parts),
-            "repository": project if parts and isinstance(project, str) else None,
+            "suffix": "".join(piece.text for piece in after),
+            "context": tuple(ContextFile(path=excerpt.path, text=excerpt.text) for excerpt in excerpts),
+            "repository": project if excerpts and isinstance(project, str) else None,
         }
     )
-    path = one.splice.path
+    path = asked.splice.path
     return ShownContext(
         caret,
         tuple((path, piece.line) for piece in before),
-        () if one.hides_suffix else tuple((path, piece.line) for piece in after),
-        tuple(tuple((part.path, number) for number, _ in part.lines) for part in parts),
+        tuple((path, piece.line) for piece in after),
+        tuple(tuple((excerpt.path, number) for number, _ in excerpt.lines) for excerpt in excerpts),
     )
 
 
-def _as_is(one: ContextProblem) -> ShownContext:
-    return _context(one, split_at_caret(one.file, one.splice, move_declarations=False), ())
-
-
-def _prepend_files(one: ContextProblem) -> ShownContext:
-    return _context(one, split_at_caret(one.file, one.splice, move_declarations=False), other_files(one))
-
-
-def _move_enclosing(one: ContextProblem) -> ShownContext:
-    before, after = split_at_caret(one.file, one.splice, move_declarations=True)
-    return _context(one, (_without_hidden(one, before), after), other_files(one))
-
-
-def _without_hidden(one: ContextProblem, before: list[LinePart]) -> list[LinePart]:
+def _without_hidden(asked: ContextProblem, before: list[LinePart]) -> list[LinePart]:
     """Return the lines before the caret, without lines of its outermost function that are hidden after it.
 
     Lines that were moved before the caret are removed too, if they repeat hidden text.
     """
-    source, splice = one.file.source, one.splice
+    source, splice = asked.file.source, asked.splice
     last = source.line_at(max(splice.start, splice.end - 1))
-    if one.hides_suffix:
-        around = one.file.enclosing_scopes((splice.start, splice.end))
-        ends = [source.line_at(max(0, s.span.end - 1)) for s in around if s.kind in _FUNCTIONS]
-        hidden_to = ends[0] if ends else last
-        before = [piece for piece in before if not last < piece.line <= hidden_to]
-    hidden = one.hidden_tokens()
+    if asked.hides_suffix:
+        around = asked.file.enclosing_scopes((splice.start, splice.end))
+        ends = [source.line_at(max(0, scope.span.end - 1)) for scope in around if scope.kind in _FUNCTIONS]
+        before = [piece for piece in before if not (ends and last < piece.line <= ends[0])]
+    hidden = asked.hidden_tokens()
     while True:
         numbers = _holding("".join(piece.text for piece in before), hidden)
         kept = [piece for n, piece in enumerate(before) if n not in numbers or piece.line <= last]
@@ -270,21 +259,20 @@ def _without_hidden(one: ContextProblem, before: list[LinePart]) -> list[LinePar
         before = kept
 
 
-def _retrieval(one: ContextProblem) -> ShownContext:
-    caret = one.problem.caret
-    behind = [] if one.hides_suffix else caret.suffix.split("\n")[: _QUERY_LINES // 2]
+def _similar_parts(asked: ContextProblem) -> list[FileExcerpt]:
+    caret = asked.problem.caret
+    behind = [] if asked.hides_suffix else caret.suffix.split("\n")[: _QUERY_LINES // 2]
     query = "\n".join((*caret.prefix.split("\n")[-_QUERY_LINES:], *behind))
-    pools = [(part.path, part.lines) for part in other_files(one)]
-    parts = [FileExcerpt(path, lines) for path, lines in most_similar_parts(query, pools, _PARTS)]
-    return _context(one, split_at_caret(one.file, one.splice, move_declarations=False), parts)
+    pools = [(file.path, file.lines) for file in other_files(asked)]
+    return [FileExcerpt(path, lines) for path, lines in most_similar_parts(query, pools, _PARTS)]
 
 
 CONTEXTS: Final[Mapping[str, Callable[[ContextProblem], ShownContext]]] = MappingProxyType(
     {
-        "as_is": _as_is,
-        "prepend_files": _prepend_files,
-        "move_enclosing_to_end": _move_enclosing,
-        "retrieval": _retrieval,
+        "as_is": lambda asked: _context(asked, ()),
+        "prepend_files": lambda asked: _context(asked, other_files(asked)),
+        "move_enclosing_to_end": lambda asked: _context(asked, other_files(asked), move_declarations=True),
+        "retrieval": lambda asked: _context(asked, _similar_parts(asked)),
     }
 )
 """Context strategies by name."""

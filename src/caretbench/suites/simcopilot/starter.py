@@ -15,8 +15,8 @@ from typing import Literal
 
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import DataError, read_rows
-from caretbench.problem import Caret, FileSplice, Label, Problem, Row, TestsCheck
-from caretbench.projects.file_spans import visible_text
+from caretbench.problem import FileSplice, Label, Problem, Row, TestsCheck
+from caretbench.projects.file_spans import file_caret, visible_text
 from caretbench.projects.project import ignored_patterns
 from caretbench.projects.settings import ProjectSettings, read_settings
 from caretbench.suites.sample_projects import sample_projects
@@ -94,11 +94,8 @@ def _problem(task: StarterTask, settings: ProjectSettings, snapshot: str, data: 
     return Problem(
         id=f"{name}/{task.path}#{task.sha256}:{task.start}-{task.end}:{task.mode}",
         suite="simcopilot",
-        shown=Caret(
-            language=task.language,
-            prefix=visible_text(data[: task.start]),
-            suffix="" if task.mode == "suffix_hidden" else visible_text(data[task.end :]),
-            path=task.path,
+        shown=file_caret(
+            task.language, task.path, data, task.start, None if task.mode == "suffix_hidden" else task.end
         ),
         splice=FileSplice(snapshot=snapshot, path=task.path, start=task.start, end=task.end, newline=task.newline),
         reference=visible_text(data[task.start : task.end]),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import tree_sitter
 
@@ -15,7 +15,7 @@ from caretbench.languages import get_language
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, FileSplice, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules
-from caretbench.projects.answer_requests import file_splice, original_file, workspace_request
+from caretbench.projects.answer_requests import file_splice, original_file
 from caretbench.projects.project import snapshot_scopes
 from caretbench.suites import register
 from caretbench.suites.base import Suite
@@ -28,13 +28,8 @@ from caretbench.suites.stored_tasks import stored_tasks
 from caretbench.suites.suite_types import Measurement, PaperTable, ProblemSet, Stratification
 from caretbench.syntax.parser import fault_count, layout_faults, parse, walk
 
-if TYPE_CHECKING:
-    from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
-
-
 RELEASED: Final = "released/"
 """Beginning of the ids of released tasks."""
-_MODES = {"completion": "suffix_hidden"}
 
 
 class SimCopilotProfile(ProfileRules):
@@ -115,20 +110,15 @@ class SimCopilot(Suite):
             from caretbench.suites.simcopilot import starter  # detects the commands of tests: set-up of projects
 
             return ProblemSet.of("starter", starter.load())
-        place, variant = split_variant(source)
-        root = released_folder() if place == "released" else Path(place)
+        name, variant = split_variant(source)
+        root = released_folder() if name == "released" else Path(name)
         if not root.is_dir():
             raise DataError(f"{source}: no such folder; expected starter, released, or a folder of tasks")
         if released.is_released(root) and not (root / "problems.jsonl").exists():
-            name = place if place == "released" else root.resolve().name
+            name = name if name == "released" else root.resolve().name
             suffix = "" if variant == "released" else f"-{variant}"
             return ProblemSet.of(name + suffix, released_problems(root, variant))
         return ProblemSet.of(root.resolve().name, stored_tasks(root))
-
-    def make_request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
-        """Return the request that runs the project's tests on an answer; None for a null answer."""
-        del profile  # both profiles use the same request
-        return None if text is None else workspace_request(problem, text)
 
     def caret_in_context(self, problem: Problem, context: str) -> Caret:
         """Return the caret of a problem with the context of a strategy; each project is read once."""
@@ -152,7 +142,7 @@ class SimCopilot(Suite):
         """Return ``python`` for ``py``, and the mode ``suffix_hidden`` for the paper's word ``completion``."""
         if name == "language":
             return get_language(value).name
-        return _MODES.get(value, value) if name == "mode" else value
+        return "suffix_hidden" if (name, value) == ("mode", "completion") else value
 
 
 SyntaxFault = Literal["", "syntax", "indentation", "truncated"]
@@ -211,12 +201,12 @@ def _closed(tree: tree_sitter.Tree, splice: FileSplice, before: bytes, text: str
         extra = tuple("\n}" * number for number in range(_BLOCKS + 1))
     end = len(splice.content(before, text)) - (len(before) - splice.end)
     brackets = [_CLOSERS[bracket] for bracket in reversed(_left_open(tree, splice.start, end))]
-    own = "".join(brackets)
-    ended = "".join(f";{bracket}" if bracket == "}" else bracket for bracket in brackets) + ";"
+    closed = "".join(brackets)
+    ended = closed.replace("}", ";}") + ";"
     tail = text[len(body) :] or "\n"
     for more in extra:
-        if own or more:
-            yield body + own + more + tail
+        if closed or more:
+            yield body + closed + more + tail
         if language != "python":
             yield body + ended + more + tail
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
 from pydantic import JsonValue
 
@@ -50,7 +50,6 @@ from caretbench.suites.simcopilot.rules import Mode, paper_rules
 from caretbench.suites.suite_types import BuildResult, Table
 from caretbench.syntax.analysis import ProjectAnalysis
 
-_NONE = "-"
 LabelledSpan = tuple[ReleasedSpan, dict[str, Label]]
 TaskSet = tuple[str, Mode, list[LabelledSpan]]
 """Language, mode, and the tasks with both."""
@@ -113,9 +112,8 @@ def _constructs(sets: Sequence[TaskSet]) -> Table:
     constructs = paper_rules().constructs
     rows = []
     for name, mode, tasks in sets:
-        held = [labels["constructs"] for _, labels in tasks]
-        counts = [sum(isinstance(one, list) and construct in one for one in held) for construct in constructs]
-        rows.append((_title(name, mode), *(str(count) if count else _NONE for count in counts)))
+        held = Counter(construct for _, labels in tasks for construct in cast("list[str]", labels["constructs"]))
+        rows.append((_title(name, mode), *(str(held[construct] or "-") for construct in constructs)))
     heads = ("", *(construct.title for construct in constructs.values()))
     title = "Tasks by construct (the paper's Table 1; a task may count several times)"
     return Table("constructs", title, heads, tuple(rows))
@@ -185,13 +183,13 @@ class SimCopilotMiner(BlockMiner):
         self, paths: Collection[str], origin: TaskOrigin, reach: StatementReach, limit: int | None, reached_lines: int
     ) -> DrawnProblems:
         """Return the problems made of a sample of the candidates that the tests of one check reach."""
-        part = self._miner.without_unreached(self._found, paths, reach.reaches)
+        reached = self._miner.without_unreached(self._found, paths, reach.reaches)
         sampling = self._sampling.for_check(limit, reached_lines)
         self._miner.before = self.before
-        chosen = self._miner.sample_candidates(part, sampling, paths)
+        chosen = self._miner.sample_candidates(reached, sampling, paths)
         rejected = Counter(
-            not_reached=part.rejected["not_reached"] - self._found.rejected["not_reached"],
-            not_drawn=sum(len(part.candidates[path]) for path in paths) - len(chosen),
+            not_reached=reached.rejected["not_reached"] - self._found.rejected["not_reached"],
+            not_drawn=sum(len(reached.candidates[path]) for path in paths) - len(chosen),
         )
         return DrawnProblems(tuple(self._miner.make_problems(chosen, origin)), rejected)
 
@@ -256,10 +254,30 @@ class SimCopilotBuilder(Builder):
     options = OPTIONS
 
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
-        """Fetch the released programs, spans and labels into the cache and return their folder."""
+        """Fetch the released programs, spans and labels into the cache and return their folder.
+
+        Files that are there are not fetched again; the others come from ``source``, a clone of the repository or a
+        folder with clones of both, or from the network. ``progress`` is called with the number of files that are there
+        now and the total; optional files may be missing.
+
+        Raises:
+            DataError: a file cannot be fetched, or differs from its pinned hash.
+        """
         if models:
             raise UsageError(f"--model {models[0]}: the release contains no recorded completions")
-        return pull(source=source, progress=progress)
+        if source is not None and not source.is_dir():
+            raise DataError(f"{source}: no such folder; --from names a folder with clones of the repositories")
+        folder = released_path()
+        files = pinned_files()
+        progress(0, len(files))
+        for entry in files:
+            if not is_complete(entry.file, folder):
+                if source is not None:
+                    _copy(entry, source, folder)
+                else:
+                    _download(entry, folder)
+            progress(int((folder / entry.file.path).is_file()), len(files))
+        return folder
 
     def build(self, job: BuildJob) -> BuildResult:
         """Make tasks from projects with tests.
@@ -278,8 +296,8 @@ class SimCopilotBuilder(Builder):
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the paper's tables about its data, from the released spans and labels."""
-        place, _ = split_variant(source)
-        return released_tables(released.load(released_folder() if place == "released" else Path(place)))
+        name, _ = split_variant(source)
+        return released_tables(released.load(released_folder() if name == "released" else Path(name)))
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
         """Return the gate for problems that tests of a project check."""
@@ -321,39 +339,13 @@ def pinned_files() -> tuple[RepositoryFile, ...]:
     return tuple(sorted(files, key=lambda entry: entry.is_optional))
 
 
-def pull(
-    *, source: Path | None = None, host: str = HOST, progress: Callable[[int, int], None] = lambda _added, _total: None
-) -> Path:
-    """Fetch the release into the cache and return its folder; files that are there are not fetched again.
-
-    The files come from ``source``, a clone of the repository or a folder with clones of both, or from the network.
-    ``progress`` is called with the number of files that are there now and the total; optional files may be missing.
-
-    Raises:
-        DataError: a file cannot be fetched, or differs from its pinned hash.
-    """
-    if source is not None and not source.is_dir():
-        raise DataError(f"{source}: no such folder; --from names a folder with clones of the repositories")
-    folder = released_path()
-    files = pinned_files()
-    progress(0, len(files))
-    for entry in files:
-        if not is_complete(entry.file, folder):
-            if source is not None:
-                _copy(entry, source, folder)
-            else:
-                _download(entry, host, folder)
-        progress(int((folder / entry.file.path).is_file()), len(files))
-    return folder
-
-
 def _copy(entry: RepositoryFile, source: Path, folder: Path) -> None:
     clone = source / entry.clone_name
     origin = clone if clone.is_dir() else source
-    if entry.is_optional and not (origin / entry.file.path).is_file():
-        return
     if not (origin / entry.file.path).is_file():
-        clones = ", ".join(sorted({f"{one.clone_name} (commit {one.commit[:8]})" for one in pinned_files()}))
+        if entry.is_optional:
+            return
+        clones = ", ".join(sorted({f"{file.clone_name} (commit {file.commit[:8]})" for file in pinned_files()}))
         raise DataError(
             f"{origin / entry.file.path}: not there. The release lies in two repositories: name a folder that contains "
             f"clones of both, {clones}. One clone alone can be read with --data instead of being pulled."
@@ -361,9 +353,9 @@ def _copy(entry: RepositoryFile, source: Path, folder: Path) -> None:
     copy_file(entry.file, origin, folder)
 
 
-def _download(entry: RepositoryFile, host: str, folder: Path) -> None:
+def _download(entry: RepositoryFile, folder: Path) -> None:
     try:
-        download_file(entry.file, f"{host}/{entry.repository}/{entry.commit}", folder)
+        download_file(entry.file, f"{HOST}/{entry.repository}/{entry.commit}", folder)
     except DataError as error:
         if entry.is_optional:
             return

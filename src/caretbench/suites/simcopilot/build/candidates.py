@@ -60,8 +60,8 @@ class FileMiner:
         self.newline = dominant_newline(self.data)
         self._acts = sorted(block.span for block in analysis.blocks if block.kind in _ACTS)
         kinds = self.rules.blocks.cut_by_kind
-        bodies = [one for one in analysis.blocks if kinds.get(one.kind) == "body" and one.statements]
-        self._around = SpanIndex([block.span for block in bodies])
+        bodies = [block.span for block in analysis.blocks if kinds.get(block.kind) == "body" and block.statements]
+        self._around = SpanIndex(bodies)
         self._statements = [block for block in analysis.blocks if block.kind == "statement"]
         self._statement_nesting = SpanIndex([block.span for block in self._statements])
         self._declares = sorted(scope.span for scope in analysis.scopes if scope.kind in _DECLARES)
@@ -79,7 +79,7 @@ class FileMiner:
             earlier = candidates.get(key)
             if earlier is None or _RANK[cut] < _RANK[self.rules.blocks.cut_by_kind[earlier.kind]]:
                 candidates[key] = candidate
-        return tuple(sorted(candidates.values(), key=lambda one: (one.span, one.mode))), rejected
+        return tuple(sorted(candidates.values(), key=lambda candidate: (candidate.span, candidate.mode))), rejected
 
     def _cut(self) -> Iterator[tuple[Candidate, CutKind]]:
         for block in self.analysis.blocks:
@@ -90,11 +90,9 @@ class FileMiner:
                 continue
             span = Span(self._behind_documentation(block), block.content.end) if cut == "body" else block.span
             yield Candidate(self.source.path, "infill", block.kind, span, "", block), cut
-            hidden = self._hidden(block, cut, span)
-            if hidden is not None:
-                end, closing_token = hidden
-                whole = Span(span.start, end)
-                yield (Candidate(self.source.path, "suffix_hidden", block.kind, whole, closing_token, block), cut)
+            if (hidden := self._hidden(block, cut, span)) is not None:
+                whole = Span(span.start, hidden[0])
+                yield Candidate(self.source.path, "suffix_hidden", block.kind, whole, hidden[1], block), cut
 
     def _in_construct(self, block: Block, cut: CutKind) -> bool:
         """Return whether a block is in a construct, or is a statement at file level that declares nothing."""
@@ -116,7 +114,7 @@ class FileMiner:
     @cached_property
     def _docstrings(self) -> dict[int, int]:
         """Ends of docstrings by their starts."""
-        return {c.start: c.end for c in self.analysis.comments if c.kind == "docstring"}
+        return {comment.start: comment.end for comment in self.analysis.comments if comment.kind == "docstring"}
 
     def _hidden(self, block: Block, cut: CutKind, span: Span) -> tuple[int, str] | None:
         """Return end and closing bracket of the nearest incomplete construct; None if its end is ambiguous."""
@@ -197,7 +195,8 @@ class FileMiner:
             return "accessor_or_stub"
         if self._is_assignment_in_try(span, text):
             return "assignment_in_try"
-        if cut != "header" and not self._acts_in(span) and not self._decides(candidate):
+        # A branch acts, too; conditional expressions and short-circuit operators count.
+        if cut != "header" and not self._acts_in(span) and self.analysis.cyclomatic(span) <= 1:
             return "no_control_flow_or_call"
         return ""
 
@@ -206,14 +205,13 @@ class FileMiner:
         return all(self.patterns.import_statement.match(line) for line in lines)
 
     def _code_in(self, span: Span) -> bool:
-        comments, position = self.analysis.comments, span.start
+        position = span.start
         first = max(0, bisect.bisect_right(self._comment_starts, span.start) - 1)
-        for comment in comments[first : bisect.bisect_left(self._comment_starts, span.end)]:
-            if comment.end <= position:
-                continue
-            if self.data[position : comment.start].strip():
-                return True
-            position = max(position, comment.end)
+        for comment in self.analysis.comments[first : bisect.bisect_left(self._comment_starts, span.end)]:
+            if comment.end > position:
+                if self.data[position : comment.start].strip():
+                    return True
+                position = comment.end
         return bool(self.data[position : span.end].strip(_PUNCTUATION))
 
     @cached_property
@@ -233,11 +231,7 @@ class FileMiner:
     def _acts_in(self, span: Span) -> bool:
         at = bisect.bisect_left(self._acts, (span.start, 0))
         last = bisect.bisect_left(self._acts, (span.end, 0))
-        return any(one.end <= span.end for one in self._acts[at:last])
-
-    def _decides(self, candidate: Candidate) -> bool:
-        """Return whether a candidate has a branch; conditional expressions and short-circuit operators count."""
-        return self.analysis.cyclomatic(candidate.span) > 1
+        return any(act.end <= span.end for act in self._acts[at:last])
 
     def _faulty(self, span: Span) -> bool:
         """Return whether the outermost function or class around the block has a syntax fault."""

@@ -12,8 +12,8 @@ from caretbench.build.project_tasks.block_miner import DrawnBefore, TaskOrigin, 
 from caretbench.build.projects.language_tables import project_tables
 from caretbench.files import sha256_text
 from caretbench.grouping import grouped
-from caretbench.problem import Caret, Label, Problem
-from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
+from caretbench.problem import Label, Problem
+from caretbench.projects.file_spans import file_caret, overlap_groups, span_splice, visible_text
 from caretbench.suites.simcopilot.build.candidates import Candidate, FileMiner
 from caretbench.suites.simcopilot.rules import Mode, mining_rules, paper_rules
 from caretbench.syntax import Span
@@ -57,14 +57,14 @@ def balanced_sample(
     for candidate in candidates:
         for cell in candidate.cells:
             by_cell[cell].append(candidate)
-    rank = {one.name: sha256_text(str(seed), one.name) for one in candidates}
+    by_name = {candidate.name: candidate for candidate in candidates}
+    rank = {name: sha256_text(str(seed), name) for name in by_name}
     chosen: list[str] = []
     taken: set[str] = set()
     in_file: Counter[str] = Counter()
     in_group: Counter[Group] = Counter()
     in_cell: Counter[Cell] = Counter()
     rarity = {cell: len(members) for cell, members in by_cell.items()}
-    by_name = {one.name: one for one in candidates}
 
     def take(candidate: SampledCandidate) -> None:
         chosen.append(candidate.name)
@@ -95,10 +95,9 @@ class _Waiting:
     """Queue of a cell's candidates, by overlap group."""
 
     def __init__(self, members: Sequence[SampledCandidate], rank: Mapping[str, str]) -> None:
-        self._groups = grouped(((one.path, one.group), (rank[one.name], one.name)) for one in members)
-        for names in self._groups.values():
-            names.sort(reverse=True)
-        self._members = {one.name: one for one in members}
+        self._members = {member.name: member for member in members}
+        ranked = sorted(members, key=lambda member: (rank[member.name], member.name), reverse=True)
+        self._groups = grouped(((member.path, member.group), (rank[member.name], member.name)) for member in ranked)
         self._queue = [(0, 0, names[-1], group) for group, names in self._groups.items()]
         heapq.heapify(self._queue)
 
@@ -125,7 +124,6 @@ class _Waiting:
 
 
 _LOCAL: Final = frozenset({"same_block", "same_function"})
-_INNER: Final = frozenset({"comprehension"})
 
 
 def candidate_labels(analysis: FileAnalysis, candidate: Candidate, project: str) -> dict[str, Label]:
@@ -188,13 +186,9 @@ def structure_constructs(analysis: FileAnalysis, span: Span) -> list[str]:
 
 def reference_distances(references: tuple[Reference, ...]) -> dict[str, int]:
     """Return the maximum distances of references in lines, by label."""
-    distances = [(one, one.declaration_lines) for one in references if one.library is None]
-    declared = [lines for one, lines in distances if lines or (lines == 0 and one.binding in _INNER)]
-    reaching = [
-        (reference.origin in _LOCAL, lines)
-        for reference in references
-        if (lines := reference.reaching_lines) is not None
-    ]
+    distances = [(use.binding, use.declaration_lines) for use in references if use.library is None]
+    declared = [lines for binding, lines in distances if lines or (lines == 0 and binding == "comprehension")]
+    reaching = [(use.origin in _LOCAL, lines) for use in references if (lines := use.reaching_lines) is not None]
     maxima = {
         "reference_distance": max(declared, default=None),
         "reaching_distance": max((lines for _, lines in reaching), default=None),
@@ -263,12 +257,10 @@ class ProjectMiner:
             candidates[path], refused = FileMiner(self.analysis[path]).mine()
             rejected += refused
             # Of all candidates, not of those that are drawn: the numbers in names must not depend on the sample.
-            kinds = [f"{one.mode}.{one.kind}" for one in candidates[path]]
-            spans = zip((one.span for one in candidates[path]), kinds, strict=True)
+            spans = [(candidate.span, f"{candidate.mode}.{candidate.kind}") for candidate in candidates[path]]
             names = block_names(self.analysis[path], spans)
-            self._names |= {
-                one: f"{name}:{kind}" for one, name, kind in zip(candidates[path], names, kinds, strict=True)
-            }
+            for candidate, name, (_, kind) in zip(candidates[path], names, spans, strict=True):
+                self._names[candidate] = f"{name}:{kind}"
         return MinedCandidates(candidates, rejected)
 
     def without_unreached(
@@ -281,7 +273,7 @@ class ProjectMiner:
         rejected = Counter(mined.rejected)
         kept = dict(mined.candidates)
         for path in paths:
-            kept[path] = tuple(one for one in mined.candidates[path] if reaches(path, *one.span))
+            kept[path] = tuple(candidate for candidate in mined.candidates[path] if reaches(path, *candidate.span))
             rejected["not_reached"] += len(mined.candidates[path]) - len(kept[path])
         return MinedCandidates(kept, rejected)
 
@@ -297,15 +289,15 @@ class ProjectMiner:
         }
         by_name, groups = _enough_groups(by_name)
         pool = [
-            SampledCandidate(name, one.path, tuple(self._cells(one)), group)
-            for (name, one), group in zip(by_name.items(), groups, strict=True)
+            SampledCandidate(name, candidate.path, tuple(self._cells(candidate)), group)
+            for (name, candidate), group in zip(by_name.items(), groups, strict=True)
         ]
-        keys = {} if self.before is None else {name: f"{name} {self._hash(one)}" for name, one in by_name.items()}
+        keys = {name: f"{name} {self._hash(by_name[name])}" for name in by_name} if self.before else {}
         first = self.before.first(keys, sampling.limit) if self.before else []
         names = balanced_sample(pool, limit=sampling.limit, per_file=sampling.per_file, seed=sampling.seed, first=first)
         if self.before is not None:
             self.before.add(keys[name] for name in names)
-        return sorted((by_name[name] for name in names), key=lambda one: (one.path, one.span, one.mode))
+        return sorted((by_name[name] for name in names), key=lambda drawn: (drawn.path, drawn.span, drawn.mode))
 
     def candidate_name(self, candidate: Candidate) -> str:
         """Return ``PATH:Class.function:MODE.KIND`` of a candidate that was found."""
@@ -321,29 +313,24 @@ class ProjectMiner:
 
     def make_problems(self, candidates: Sequence[Candidate], origin: TaskOrigin) -> list[Problem]:
         """Return the problems made of candidates."""
-        groups = overlap_groups([(one.path, *one.span) for one in candidates])
+        groups = overlap_groups([(candidate.path, *candidate.span) for candidate in candidates])
         firsts: dict[int, str] = {}
+        problems = []
         for candidate, group in zip(candidates, groups, strict=True):
-            firsts.setdefault(group, f"{origin.project}/{candidate.path}:{candidate.span.start}")
-        return [
-            self._problem(candidate, origin, firsts[group]) for candidate, group in zip(candidates, groups, strict=True)
-        ]
+            first = firsts.setdefault(group, f"{origin.project}/{candidate.path}:{candidate.span.start}")
+            problems.append(self._problem(candidate, origin, first))
+        return problems
 
     def _problem(self, candidate: Candidate, origin: TaskOrigin, group: str) -> Problem:
         analysis = self.analysis[candidate.path]
         data = analysis.source.data
         start, end = candidate.span
-        hidden = candidate.mode == "suffix_hidden"
+        suffix_start = None if candidate.mode == "suffix_hidden" else end
         reference = visible_text(data[start:end])
         return Problem(
             id=f"{origin.project}/{self.candidate_name(candidate)}",
             suite="simcopilot",
-            shown=Caret(
-                language=analysis.source.language,
-                prefix=visible_text(data[:start]),
-                suffix="" if hidden else visible_text(data[end:]),
-                path=candidate.path,
-            ),
+            shown=file_caret(analysis.source.language, candidate.path, data, start, suffix_start),
             splice=span_splice(candidate.path, candidate.span, origin.snapshot, data),
             reference=reference,
             checks=(origin.checks_by_file.get(candidate.path, origin.check),),
@@ -363,10 +350,10 @@ def _enough_groups(by_name: Mapping[str, Candidate]) -> tuple[dict[str, Candidat
     longest = sorted(by_name, key=lambda name: by_name[name].span.start - by_name[name].span.end)
     left = dict(by_name)
     while True:
-        groups = overlap_groups([(one.path, *one.span) for one in left.values()])
+        groups = overlap_groups([(candidate.path, *candidate.span) for candidate in left.values()])
         if len({*groups}) >= _MIN_GROUPS or len(left) <= _MIN_CANDIDATES:
             return left, groups
         # A tenth at a time: one function can have thousands.
         gone = {*longest[: max(1, len(longest) // 10)]}
         longest = [name for name in longest if name not in gone]
-        left = {name: one for name, one in left.items() if name not in gone}
+        left = {name: candidate for name, candidate in left.items() if name not in gone}

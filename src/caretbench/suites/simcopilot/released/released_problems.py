@@ -13,8 +13,8 @@ from typing import Final, Literal, NamedTuple
 from caretbench.execution.workspaces.project_tools import CLASSPATH_FIRST, FOLDER
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.files import DataError
-from caretbench.problem import Caret, FileSplice, Label, Problem, TestsCheck
-from caretbench.projects.file_spans import overlap_groups, visible_text
+from caretbench.problem import FileSplice, Label, Problem, TestsCheck
+from caretbench.projects.file_spans import file_caret, overlap_groups, visible_text
 from caretbench.suites.simcopilot.released.spans import (
     LanguageTests,
     ProgramTests,
@@ -28,7 +28,6 @@ from caretbench.suites.simcopilot.rules import paper_rules
 
 Variant = Literal["released", "repaired"]
 VARIANTS: Final[tuple[Variant, ...]] = ("released", "repaired")
-_ALL_OUTPUT: Final = "all_output"
 _CODE: Final = frozenset({".py", ".java"})
 """Suffixes of the siblings that the released code does not lay beside a program."""
 
@@ -44,7 +43,7 @@ class ReleasedProject(NamedTuple):
 def split_variant(source: str) -> tuple[str, Variant]:
     """Return the place and the variant in ``PLACE@VARIANT``; without a variant it is ``released``."""
     place, _, name = source.rpartition("@")
-    variant = next((one for one in VARIANTS if one == name and place), None)
+    variant = next((variant for variant in VARIANTS if variant == name and place), None)
     return (place, variant) if variant else (source, VARIANTS[0])
 
 
@@ -89,9 +88,9 @@ def released_project(root: Path, program: ReleasedProgram, variant: Variant, sto
         snapshot = store.add(made)
     cases = (f"{program.name}.json",) if settings.test_runner else ()
     missing = (
-        f"the file {tests.folder}/{one}, not in the data"
-        for one in (*cases, *tests.inputs)
-        if not (folder / one).is_file()
+        f"the file {tests.folder}/{name}, not in the data"
+        for name in (*cases, *tests.inputs)
+        if not (folder / name).is_file()
     )
     check = (
         _java_check(program, tests, jars, variant)
@@ -111,9 +110,9 @@ def _copied(origin: Path, folder: Path) -> str:
 def _python_check(
     program: ReleasedProgram, path: str, tests: ProgramTests, settings: LanguageTests, variant: Variant
 ) -> TestsCheck:
-    part = _ALL_OUTPUT if variant == "repaired" else program.output
+    output = "all_output" if variant == "repaired" else program.output
     return TestsCheck(
-        command=("python3", settings.test_runner, path, part),
+        command=("python3", settings.test_runner, path, output),
         environment=settings.environment,
         bundle=None if tests.stdlib_only else settings.bundle,
         minimum_tests=tests.tests,
@@ -167,16 +166,10 @@ def _problem(
 ) -> Problem:
     start, end = place
     data = project.snapshot.read(project.path)
-    hidden = span.mode == "suffix_hidden"
     return Problem(
         id=span.id,
         suite="simcopilot",
-        shown=Caret(
-            language=span.language,
-            prefix=visible_text(data[:start]),
-            suffix="" if hidden else visible_text(data[end:]),
-            path=project.path,
-        ),
+        shown=file_caret(span.language, project.path, data, start, None if span.mode == "suffix_hidden" else end),
         splice=FileSplice(snapshot=project.snapshot.id, path=project.path, start=start, end=end),
         reference=visible_text(data[start:end]),
         checks=(project.check,),
@@ -229,9 +222,6 @@ def _block_comment_ends(lines: Sequence[str]) -> Iterator[int]:
         yield len(lines)
 
 
-_ALL = "*"
-
-
 def released_labels(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
     """Return the labels of a released task.
 
@@ -242,16 +232,19 @@ def released_labels(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, L
     references = list(counted_references(program, span))
     reasons = {reason.category for reason in program.reasons if span.covers(reason.line)}
     scopes = {reference.scope for reference in references}
-    known = paper_rules().constructs.items()
-    held = [name for name, one in known if scopes & {*one.scopes} or reasons & {*one.reasons}]
-    labels: dict[str, Label] = {"language": span.language, "mode": span.mode, "constructs": held}
-    distance = furthest_distance(references, paper_rules().languages[program.language].ranged_scopes)
-    if distance is not None:
-        labels["reference_distance"] = float(distance)
-    to_comment = comment_distance(program.source, span.start) if program.source is not None else None
-    if to_comment is not None:
-        labels["comment_distance"] = float(to_comment)
-    return labels
+    constructs = paper_rules().constructs.items()
+    held = [name for name, rules in constructs if scopes & {*rules.scopes} or reasons & {*rules.reasons}]
+    ranged = paper_rules().languages[program.language].ranged_scopes
+    distances = {
+        "reference_distance": max((use.distance for use in references if _counts(use, ranged)), default=None),
+        "comment_distance": None if program.source is None else comment_distance(program.source, span.start),
+    }
+    return {
+        "language": span.language,
+        "mode": span.mode,
+        "constructs": held,
+        **{name: float(lines) for name, lines in distances.items() if lines is not None},
+    }
 
 
 def counted_references(program: ReleasedProgram, span: ReleasedSpan) -> Iterator[ReleasedReference]:
@@ -261,12 +254,9 @@ def counted_references(program: ReleasedProgram, span: ReleasedSpan) -> Iterator
     """
     same_line = paper_rules().languages[program.language].same_line_scopes
     for reference in program.references:
-        counted = reference.distance or _ALL in same_line or reference.scope in same_line
-        if counted and span.covers(reference.line):
+        if span.covers(reference.line) and (reference.distance or _counts(reference, same_line)):
             yield reference
 
 
-def furthest_distance(references: Sequence[ReleasedReference], scopes: Sequence[str]) -> int | None:
-    """Return the lines to the furthest definition of references with these scopes; None without references."""
-    distances = [entry.distance for entry in references if _ALL in scopes or entry.scope in scopes]
-    return max(distances, default=None)
+def _counts(reference: ReleasedReference, scopes: Sequence[str]) -> bool:
+    return "*" in scopes or reference.scope in scopes
