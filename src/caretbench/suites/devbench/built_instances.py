@@ -101,15 +101,8 @@ class BuiltInstance(StoredRow):
 INSTANCES_FILE: Final = "instances.jsonl"
 
 
-def labelled(problems: list[Problem], rows: Mapping[str, BuiltInstance]) -> list[Problem]:
-    """Return problems with the labels, the cluster (the scenario) and the provenance of their rows.
-
-    A file without a row, written by hand, stays as it is.
-    """
-    return [_labelled(problem, rows[problem.id]) if problem.id in rows else problem for problem in problems]
-
-
 def _labelled(problem: Problem, row: BuiltInstance) -> Problem:
+    """Return a problem with the labels, the cluster (the scenario) and the provenance of its row."""
     # An instance and its sibling share their shape, and two generators their scenario: intervals must not take them for
     # independent.
     cluster = row.scenario.original_id
@@ -140,6 +133,8 @@ def built_instances(folder: Path) -> dict[str, BuiltInstance]:
 def built_problems(folder: Path) -> list[Problem]:
     """Return the problems of all files, with labels and provenance of the rows; empty in a new folder.
 
+    A file without a row, written by hand, stays as it is.
+
     Raises:
         DataError: a file or a row is malformed.
     """
@@ -150,4 +145,5 @@ def built_problems(folder: Path) -> list[Problem]:
         if any(folder.glob("*/*/*.*")):
             raise
         return []
-    return labelled(problems, built_instances(folder))
+    rows = built_instances(folder)
+    return [_labelled(problem, rows[problem.id]) if problem.id in rows else problem for problem in problems]

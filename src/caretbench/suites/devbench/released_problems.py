@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from caretbench.files import DataError, cache_folder, read_lines, read_packaged_toml, replace_surrogates
+from caretbench.grouping import grouped
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, ProgramCheck, Provenance
 from caretbench.suites.completion_files import read_completions
 from caretbench.suites.devbench.cells.cell_tables import RELEASED_LANGUAGES, cell_categories, problem_labels
@@ -233,25 +234,15 @@ def paper_program(language: str, released: Mapping[str, str], completion: str | 
     return (_cpp if language == "cpp" else _compiled)(released, completion)
 
 
-class CompletionFile(NamedTuple):
-    """One released file of completions, of one language, category and model."""
-
-    language: str
-    category: str
-    model: str
-    path: Path
-
-
-def find_completion_files(root: Path) -> list[CompletionFile]:
-    """Return all completion files of the released layout under ``root``, ordered by model, language and category."""
+def _completion_files(root: Path) -> dict[str, list[tuple[str, str, Path]]]:
+    """Return the completion files of the released layout under ``root`` by model, with language and category."""
     folder = root / "completions" if (root / "completions").is_dir() else root
-    cells = [
-        CompletionFile(language, category, path.stem.removeprefix(f"{table.released}-"), path)
+    return grouped(
+        (path.stem.removeprefix(f"{table.released}-"), (language, category, path))
         for released_language, language in RELEASED_LANGUAGES.items()
         for category, table in cell_categories().items()
         for path in sorted((folder / released_language / table.released).glob(f"{table.released}-*.jsonl"))
-    ]
-    return sorted(cells, key=lambda cell: cell.model)
+    )
 
 
 def _released_rows(row: dict[str, Any], model: str, problem: Problem, where: str) -> Iterator[Completion]:
@@ -270,9 +261,12 @@ def _released_rows(row: dict[str, Any], model: str, problem: Problem, where: str
 
 
 def _released(
-    cells: Sequence[CompletionFile], problems: Mapping[str, Problem], passed_over: Callable[[str], None]
+    model: str,
+    files: Sequence[tuple[str, str, Path]],
+    problems: Mapping[str, Problem],
+    on_skipped: Callable[[str], None],
 ) -> Iterator[Completion]:
-    for language, category, model, path in cells:
+    for language, category, path in files:
         for number, row in read_lines(path, keep_surrogates=True):
             where = f"{path}:{number}"
             missing = [field for field in FIELDS if field not in row]
@@ -281,7 +275,7 @@ def _released(
             identity = f"{language}/{category}/{row['id']}"
             problem = problems.get(identity)
             if problem is None:
-                passed_over(identity)
+                on_skipped(identity)
                 continue
             # The released runner pairs rows by their number. The repeated fields show whether a file belongs to these
             # problems.
@@ -310,12 +304,11 @@ def recorded_completions(
         return
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder of completions")
-    cells = find_completion_files(path)
-    known = sorted({cell.model for cell in cells})
-    if not cells:
+    files = _completion_files(path)
+    if not files:
         raise DataError(f"{path}: no completions here; expected <language>/<category>/<category>-<model>.jsonl")
     for model in models:
-        if model not in known:
-            raise DataError(f"{path}: no completions of {model!r}; models here: {', '.join(known)}")
-    selected = [cell for cell in cells if not models or cell.model in models]
-    yield from _released(selected, problems, on_skipped)
+        if model not in files:
+            raise DataError(f"{path}: no completions of {model!r}; models here: {', '.join(sorted(files))}")
+    for model in sorted({*models} or files):
+        yield from _released(model, files[model], problems, on_skipped)

@@ -43,11 +43,6 @@ class DocumentationCheck(BaseModel):
     mentions: tuple[tuple[str, ...], ...] = ()
 
 
-def _mentioned(text: str, word: str) -> bool:
-    # By beginning: `sort` is also found in `sorted` and `sorting`, but not in `resort`.
-    return re.search(rf"(?<!\w){re.escape(word)}", text, re.IGNORECASE) is not None
-
-
 def _unqualified(name: str) -> str:
     """Return a name without namespace: ``ArgumentException`` for ``System.ArgumentException``."""
     return re.split(r"\.|::", name)[-1]
@@ -84,7 +79,8 @@ def documentation_faults(program: str, language: str, check: DocumentationCheck,
     faults += [
         f"none of these words occurs: {', '.join(group)}"
         for group in check.mentions
-        if not any(_mentioned(comment.text, word) for word in group)
+        # By beginning: `sort` is also found in `sorted` and `sorting`, but not in `resort`.
+        if not any(re.search(rf"(?<!\w){re.escape(word)}", comment.text, re.IGNORECASE) for word in group)
     ]
     return faults
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from caretbench.execution.execution_types import ExecutionRequest, Limits
 from caretbench.files import DataError
 from caretbench.languages import get_language
 from caretbench.metrics.paired import Comparison, Pair, compare_family
 from caretbench.metrics.similarity import paper_similarity, similarities
-from caretbench.problem import CasesCheck, Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
+from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules, paper_only
 from caretbench.suites import register
-from caretbench.suites.base import Suite, case_fields
+from caretbench.suites.base import Suite
 from caretbench.suites.devbench import released_problems as released
 from caretbench.suites.devbench import starter
 from caretbench.suites.devbench.built_instances import built_problems
 from caretbench.suites.devbench.cells.cell_tables import canonical_category
 from caretbench.suites.devbench.starter import DocumentationCheck, documentation_faults
+from caretbench.suites.problem_means import difference_points
 from caretbench.suites.suite_types import Measurement, ProblemSet, Table
 from caretbench.syntax.parser import encode
 from caretbench.text_tables import p_text
@@ -79,7 +79,7 @@ class DevBench(Suite):
         if not root.is_dir():
             raise DataError(f"{source}: no such folder; expected starter, released, or a folder with problems")
         # Both layouts have folders of languages; `c_sharp` and files of rows occur only in the released one.
-        if any((root / name).is_dir() for name in ("benchmark", "c_sharp")) or _holds_jsonl(root):
+        if any((root / name).is_dir() for name in ("benchmark", "c_sharp")) or any(root.glob("*/*/*.jsonl")):
             return ProblemSet.of("released", released.load(root), released.passed_over(root))
         if problems := built_problems(root):
             return ProblemSet.of(root.resolve().name, problems, starter.passed_over(root))
@@ -97,33 +97,22 @@ class DevBench(Suite):
 
     def make_request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """Return the program with an answer; None if it fails without execution (null, in a compiled language)."""
-        name = problem.caret.language
-        checks = [check for check in problem.checks if isinstance(check, ProgramCheck | CasesCheck)]
-        needs = tuple(need for check in checks for need in check.needs)
-        bundle = _bundle(name) if problem.released else None
-        variant = None
-        rules = DevBenchProfile(profile)
+        request = super().make_request(problem, text or "", profile)
+        if not isinstance(request, ExecutionRequest):
+            raise TypeError(f"{problem.id}: a DevBench answer is spliced inline")
+        language, rules = request.language, DevBenchProfile(profile)
+        # Without a line feed that the model did not see: the program is prefix, answer and suffix as they are.
+        source, variant = None if text is None else request.source, request.variant
         if rules.released_texts and problem.released:
-            source = released.paper_program(name, problem.released, text)
-            if source is not None and name == "csharp":
+            source = released.paper_program(language, problem.released, text)
+            if source is not None and language == "csharp":
                 variant = released.csharp_variant(source)
-        else:
-            if not isinstance(problem.splice, InlineSplice):
-                raise TypeError(f"{problem.id}: a DevBench answer is spliced inline")
-            # Without a line feed that the model did not see: the program is prefix, answer and suffix as they are.
-            source = None if text is None else problem.splice.program(text)
         if source is None:
             return None
-        return ExecutionRequest(
-            id=problem.id,
-            language=name,
-            source=source,
-            profile=profile,
-            variant=variant,
-            bundle=bundle,
-            needs=needs,
-            limits=rules.limits,
-        ).model_copy(update=case_fields(checks))
+        bundle = _bundle(language) if problem.released else None
+        return request.model_copy(
+            update={"source": source, "variant": variant, "bundle": bundle, "limits": rules.limits}
+        )
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Return the similarity to the reference (``paper``: of first lines), and the result of predicates."""
@@ -172,10 +161,6 @@ def _bundle(name: str) -> str | None:
     return name if name in bundle_specs() else None
 
 
-def _holds_jsonl(root: Path) -> bool:
-    return any(root.glob("*/*/*.jsonl"))
-
-
 _GROUP: Final = ("model_title", "policy", "profile")
 _HEADS: Final = ("Model", "Pairs", "Originals", "Siblings", "Difference (points)", "p (tests)", "Verdict")
 _NOTE: Final = (
@@ -183,13 +168,6 @@ _NOTE: Final = (
     "the originals passes more of them. Differences by pair, originals minus siblings, with 95% intervals, resampled "
     "by scenario; p values are adjusted for the tests of this table (max-T)."
 )
-
-
-class _Memory(NamedTuple):
-    model: str
-    originals: float
-    siblings: float
-    pair: Pair
 
 
 def memory_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
@@ -200,51 +178,47 @@ def memory_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
     pairs = _pairs(problems)
     if not pairs or "passed" not in results.columns:
         return ()
-    groups = []
-    for (model, policy, profile), rows in sorted(results.partition_by(*_GROUP, as_dict=True).items()):
+    compared: dict[str, Pair] = {}
+    for names, rows in sorted(results.partition_by(*_GROUP, as_dict=True).items()):
         means = _means(rows)
         # A pair counts where both were answered; one of them alone says nothing about the difference.
-        answered = {sibling: one for sibling, one in pairs.items() if sibling in means and one in means}
-        if not answered:
-            continue
-        second, first = [means[sibling] for sibling in answered], [means[one] for one in answered.values()]
-        clusters = [problems[one].cluster for one in answered.values()]
-        # Generators that were given one scenario wrote alike programs: pairs are resampled by scenario.
-        title = " · ".join(str(part) for part in (model, policy, profile))
-        groups.append(_Memory(title, sum(first) / len(first), sum(second) / len(second), Pair(second, first, clusters)))
-    if not groups:
-        return ()
-    comparisons = compare_family([one.pair for one in groups], seed=seed)
-    lines = tuple(_memory_row(one, comparison) for one, comparison in zip(groups, comparisons, strict=True))
-    return (Table("memory", "Originals and siblings", _HEADS, lines, (_NOTE,)),)
+        answered = [pair for pair in pairs.items() if means.keys() >= {*pair}]
+        if answered:
+            siblings, originals = ([means[name] for name in side] for side in zip(*answered, strict=True))
+            # Generators that were given one scenario wrote alike programs: pairs are resampled by scenario.
+            clusters = [problems[original].cluster for _, original in answered]
+            compared[" · ".join(map(str, names))] = Pair(siblings, originals, clusters)
+    comparisons = compare_family([*compared.values()], seed=seed)
+    lines = tuple(
+        _memory_row(model, pair, comparison)
+        for (model, pair), comparison in zip(compared.items(), comparisons, strict=True)
+    )
+    return (Table("memory", "Originals and siblings", _HEADS, lines, (_NOTE,)),) if lines else ()
 
 
 def _pairs(problems: Mapping[str, Problem]) -> dict[str, str]:
     """Return the original of each sibling: of the same scenario and the same generator."""
-    originals = {
-        (problem.label("scenario"), problem.label("generator")): name
+    built = {
+        name: (problem.label("origin"), (problem.label("scenario"), problem.label("generator")))
         for name, problem in problems.items()
-        if problem.labels.get("origin") == "original"
+        if "origin" in problem.labels
     }
-    siblings = {name: problem for name, problem in problems.items() if problem.labels.get("origin") == "sibling"}
-    keys = {name: (problem.label("scenario"), problem.label("generator")) for name, problem in siblings.items()}
-    return {name: originals[key] for name, key in keys.items() if key in originals}
+    originals = {key: name for name, (origin, key) in built.items() if origin == "original"}
+    return {name: originals[key] for name, (origin, key) in built.items() if origin == "sibling" and key in originals}
 
 
 def _means(rows: pl.DataFrame) -> dict[str, float]:
     """Return the pass rate of each problem, over its samples."""
     import polars as pl
 
-    known = rows.filter(pl.col("passed").is_not_null())
-    means = known.group_by("problem_id").agg(pl.col("passed").cast(pl.Float64).mean().alias("value"))
-    return dict(zip(means["problem_id"].to_list(), means["value"].to_list(), strict=True))
+    decided = rows.filter(pl.col("passed").is_not_null())
+    return dict(decided.group_by("problem_id").agg(pl.col("passed").cast(pl.Float64).mean()).iter_rows())
 
 
-def _memory_row(one: _Memory, comparison: Comparison) -> tuple[str, ...]:
-    low, high = 100 * comparison.interval.low, 100 * comparison.interval.high
-    note = f"\n{low:+.1f} to {high:+.1f}" if math.isfinite(low) and math.isfinite(high) else ""
+def _memory_row(model: str, pair: Pair, comparison: Comparison) -> tuple[str, ...]:
+    originals, siblings = (f"{100 * (sum(side) / len(side)):.1f}%" for side in (pair.second, pair.first))
     return (
-        one.model, str(comparison.n), f"{100 * one.originals:.1f}%", f"{100 * one.siblings:.1f}%",
-        f"{100 * comparison.difference:+.1f}{note}", p_text(comparison.p_value, comparison.family),
+        model, str(comparison.n), originals, siblings, difference_points(comparison),
+        p_text(comparison.p_value, comparison.family),
         comparison.verdict("better on the originals", "better on the siblings"),
     )  # fmt: skip

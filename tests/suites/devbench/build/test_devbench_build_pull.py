@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.build import load_builder
 from caretbench.errors import DataError
 from caretbench.suites.devbench import released_problems
 from caretbench.suites.devbench.build import builder as downloads
@@ -35,11 +36,12 @@ def test_files_that_are_missing_or_differ_are_fetched_and_no_others(tmp_path: Pa
     source = release(tmp_path / "source")
     with pytest.raises(DataError):
         released_folder()
-    folder = downloads.pull(source=source)
+    pull = load_builder("devbench").pull
+    folder = pull(source, [], lambda _added, _total: None)
     assert folder == released_folder()
     assert {name: (folder / name).read_bytes() for name in TEXTS} == TEXTS
     damaged, complete = TEXTS
     (folder / damaged).write_bytes(b"cut")
     (source / complete).unlink()  # it could not be fetched again
-    downloads.pull(source=source)
+    pull(source, [], lambda _added, _total: None)
     assert (folder / damaged).read_bytes() == TEXTS[damaged]

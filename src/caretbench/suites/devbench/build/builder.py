@@ -78,8 +78,28 @@ class DevBenchBuilder(Builder):
         return request if isinstance(request, ExecutionRequest) else None
 
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
-        """Fetch the released data into the cache and return their folder."""
-        return pull(source=source, models=models, progress=progress)
+        """Fetch the released data, and recorded completions of some models, into the cache; return their folder.
+
+        The files come from ``source``, a local copy of the release, or else from the network. Files that are in the
+        cache are not fetched again. ``progress`` is called with the number of newly fetched files and the total.
+
+        Raises:
+            UsageError: the hashes of a model's completions are not known here.
+            DataError: a file cannot be fetched, or differs from its pinned hash.
+        """
+        folder = released_path()
+        files = pinned_files(models)
+        progress(0, len(files))
+        for file in files:
+            # A run that was stopped during the download goes on with the files that are missing or differ from their
+            # hash.
+            if not is_complete(file, folder):
+                if source is not None:
+                    copy_file(file, source, folder)
+                else:
+                    download_file(file, BASE_URL, folder)
+            progress(1, len(files))
+        return folder
 
 
 def _statistics(problem: Problem, *, as_released: bool) -> ProblemStatistics:
@@ -99,7 +119,7 @@ def _statistics(problem: Problem, *, as_released: bool) -> ProblemStatistics:
 BASE_URL = f"https://raw.githubusercontent.com/microsoft/devbench/{REVISION}"
 
 
-def pinned_files(models: Sequence[str] = ()) -> list[PinnedFile]:
+def pinned_files(models: Sequence[str]) -> list[PinnedFile]:
     """Return the pinned files of the benchmark and of the recorded completions of some models.
 
     Raises:
@@ -116,32 +136,3 @@ def pinned_files(models: Sequence[str] = ()) -> list[PinnedFile]:
             )
         chosen += recorded
     return chosen
-
-
-def pull(
-    *,
-    source: Path | None = None,
-    models: Sequence[str] = (),
-    base_url: str = BASE_URL,
-    progress: Callable[[int, int], None] = lambda _added, _total: None,
-) -> Path:
-    """Fetch the released data, and recorded completions of some models, into the cache and return their folder.
-
-    The files come from ``source``, a local copy of the release, or else from the network. Files that are in the cache
-    are not fetched again. ``progress`` is called with the number of newly fetched files and the total.
-
-    Raises:
-        DataError: a file cannot be fetched, or differs from its pinned hash.
-    """
-    folder = released_path()
-    files = pinned_files(models)
-    progress(0, len(files))
-    for file in files:
-        # A run that was stopped during the download goes on with the files that are missing or differ from their hash.
-        if not is_complete(file, folder):
-            if source is not None:
-                copy_file(file, source, folder)
-            else:
-                download_file(file, base_url, folder)
-        progress(1, len(files))
-    return folder

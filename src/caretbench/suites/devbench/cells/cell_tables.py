@@ -96,11 +96,10 @@ class CellCategory(Row):
 
     @model_validator(mode="after")
     def _known_rules(self) -> CellCategory:
-        known = rules()
-        for names in (self.rules, *(kind.rules for kind in self.kinds.values())):
+        for bounds in (self.rules, *(kind.rules for kind in self.kinds.values())):
             # A mistyped rule would bound nothing: every instance would pass it without a word.
-            if strange := sorted(names.keys() - known.keys()):
-                raise ValueError(f"unknown rule {strange[0]!r}; known: {', '.join(known)}")
+            if strange := sorted(bounds.keys() - rules().keys()):
+                raise ValueError(f"unknown rule {strange[0]!r}; known: {', '.join(rules())}")
         for name, kind in self.kinds.items():
             if unknown := sorted({*kind.bands} - self.bands.keys()):
                 raise ValueError(f"kinds.{name}: unknown band {unknown[0]!r}; known: {', '.join(self.bands)}")
@@ -125,10 +124,9 @@ def read_cell_table(place: Traversable, schema: type[TableT]) -> TableT:
 
 def read_cell_tables(folder: str, schema: type[TableT]) -> dict[str, TableT]:
     """Return the tables of all TOML files of a folder, by name."""
-    files = sorted(
-        (file for file in cells_folder(folder).iterdir() if file.name.endswith(".toml")), key=lambda one: one.name
-    )
-    return {file.name.removesuffix(".toml"): read_cell_table(file, schema) for file in files}
+    files = sorted(cells_folder(folder).iterdir(), key=lambda file: file.name)
+    tables = [file for file in files if file.name.endswith(".toml")]
+    return {file.name.removesuffix(".toml"): read_cell_table(file, schema) for file in tables}
 
 
 @cache

@@ -7,12 +7,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.suites.devbench.build.construction.build_folder import (
-    ATTEMPTS_FILE,
-    BuildFolder,
-    InstanceAttempt,
-    InstanceFile,
-)
+from caretbench.suites.devbench.build.construction.build_folder import ATTEMPTS_FILE, BuildFolder, InstanceAttempt
 
 
 def attempt(instance: str) -> InstanceAttempt:
@@ -34,7 +29,7 @@ def test_links_out_of_the_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "mine" / "python").symlink_to(tmp_path / "outside")
     folder = BuildFolder(tmp_path / "mine")
     with pytest.raises(DataError, match="leads out"):
-        folder.write_instance("python/low_context/x", InstanceFile("a = ⟦1⟧\n", ""))
+        folder.write_instance("python/low_context/x", "a = ⟦1⟧\n", None)
     assert not list((tmp_path / "outside").iterdir())
     (tmp_path / "mine" / ATTEMPTS_FILE).symlink_to(tmp_path / "outside" / "log")
     with pytest.raises(DataError, match="it is a link"):

@@ -81,7 +81,7 @@ def test_a_rejection_reopens_a_track_with_the_author_and_the_reasons() -> None:
 
 def test_a_cell_draws_scenarios_until_its_patience_ends() -> None:
     options = ConstructionOptions(languages=("go",), categories=("low_context",), per_cell=7, patience=2, repairs=0)
-    tracks = TrackList(options, ["one"], instances_per_cell(options), 1)
+    tracks = TrackList(options, ("one",), instances_per_cell(options), 1)
     numbers = []
     for _ in range(20):
         opened = tracks.open_tracks(CELL, [])
@@ -95,7 +95,7 @@ def test_a_cell_draws_scenarios_until_its_patience_ends() -> None:
 
 def test_with_every_generator_each_has_the_same_scenarios() -> None:
     options = ConstructionOptions(languages=("go",), categories=("low_context",), per_cell=2, every_generator=True)
-    tracks = TrackList(options, ["one", "two"], instances_per_cell(options), 1)
+    tracks = TrackList(options, ("one", "two"), instances_per_cell(options), 1)
     opened = tracks.open_tracks(CELL, [])
     assert [(found.scenario.number, found.generators) for found in opened] == [
         (1, ("one",)), (2, ("one",)), (1, ("two",)), (2, ("two",)),

@@ -20,9 +20,9 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -149,7 +149,8 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 
 def bounded_diagnosis(text: str) -> str:
     """Return a diagnosis of at most :data:`LONGEST_DIAGNOSIS` characters; control characters are escaped."""
-    shown = "".join(_escaped(one) if one not in "\n\t" else one for one in text[: LONGEST_DIAGNOSIS + 1])
+    start = text[: LONGEST_DIAGNOSIS + 1]
+    shown = "".join(character if character in "\n\t" else _escaped(character) for character in start)
     return shown if len(shown) <= LONGEST_DIAGNOSIS else f"{shown[: LONGEST_DIAGNOSIS - 1]}…"
 
 
@@ -157,8 +158,8 @@ def quoted_line(text: str, characters: int) -> str:
     """Return a text as one line in quotation marks, without control characters, backticks and quotation marks."""
     line = " ".join(text.split())
     # Without quotation marks and backticks the text cannot end its own quotation.
-    plain = "".join(one for one in line if one not in '`"' and unicodedata.category(one) not in _HIDDEN)
-    return f'"{plain[:characters]}"'
+    plain = (sign for sign in line if sign not in '`"' and unicodedata.category(sign) not in _HIDDEN)
+    return f'"{"".join(plain)[:characters]}"'
 
 
 def _escaped(character: str) -> str:
@@ -266,22 +267,11 @@ class StoredAnswer(BaseModel):
 
 
 def total_cost(answers: Iterable[StoredAnswer]) -> float | None:
-    """Return the cost of answers in US dollars; None if that of one is not known."""
-    return sum_of_costs([answer.cost for answer in answers])
-
-
-def sum_of_costs(costs: Sequence[float | None]) -> float | None:
-    """Return the sum of costs; None if one is not known: the sum of the others would be too low."""
+    """Return the cost of answers in US dollars; None if that of one is not known: the sum would be too low."""
     # Local models and servers without prices have no cost, which is not the same as none.
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if len(known) == len(costs) else None
-
-
-class InstanceFile(NamedTuple):
-    """Text of an instance's file, and of the file with its predicates, if it has one."""
-
-    text: str
-    predicates: str
+    costs = [answer.cost for answer in answers]
+    stated = [cost for cost in costs if cost is not None]
+    return sum(stated) if len(stated) == len(costs) else None
 
 
 class BuildFolder:
@@ -362,24 +352,26 @@ class BuildFolder:
             raise DataError(f"{path}: a link leads out of the folder; remove it")
         return path
 
-    def write_instance(self, instance: str, content: InstanceFile) -> None:
-        """Write the file of an instance, and the one of its predicates."""
+    def write_instance(self, instance: str, text: str, predicate: DocumentationCheck | None) -> None:
+        """Write the file of an instance, and the one of its predicate, if it has one."""
         path = self.file_of(instance)
         # The predicate first: a program without it would be an instance whose comment nobody checks.
-        if content.predicates:
-            write_atomically(path.with_suffix(".toml"), content.predicates)
-        write_atomically(path, content.text)
+        if predicate is not None:
+            lines = (
+                f"{name} = {json.dumps(value, ensure_ascii=False)}\n"
+                for name, value in predicate.model_dump(mode="json").items()
+            )
+            write_atomically(path.with_suffix(".toml"), "".join(("[documentation]\n", *lines)))
+        write_atomically(path, text)
 
     def reject_instance(self, instance: str, attempt: int) -> None:
         """Move the files of a rejected instance away, if they are there."""
         path = self.file_of(instance)
+        folder = self.path / REJECTED_FOLDER / instance.rpartition("/")[0]
         for file in (path, path.with_suffix(".toml")):
             if file.exists():
-                target = (
-                    self.path / REJECTED_FOLDER / instance.rpartition("/")[0] / f"{file.stem}-{attempt}{file.suffix}"
-                )
-                target.parent.mkdir(parents=True, exist_ok=True)
-                file.rename(target)
+                folder.mkdir(parents=True, exist_ok=True)
+                file.rename(folder / f"{file.stem}-{attempt}{file.suffix}")
 
     def rejected_problems(self) -> list[Problem]:
         """Return the problems that people rejected; their ids begin with ``rejected/``."""
@@ -399,13 +391,3 @@ class BuildFolder:
     def text_hash(self, instance: str) -> str:
         """Return the hash of an instance's file."""
         return sha256_text(self.file_of(instance).read_text("utf-8"))
-
-
-def predicate_file(check: DocumentationCheck | None) -> str:
-    """Return the text of the file with an instance's predicate; empty without one."""
-    if check is None:
-        return ""
-    lines = [
-        f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in check.model_dump(mode="json").items()
-    ]
-    return "[documentation]\n" + "\n".join(lines) + "\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
@@ -15,13 +16,7 @@ from caretbench.files import describe_validation_error, replace_surrogates
 from caretbench.judging.parsing import json_object
 from caretbench.metrics.text_overlap import bag_overlap
 from caretbench.problem import InlineSplice, PredicateCheck, Problem, Row
-from caretbench.suites.devbench.build.construction.build_folder import (
-    AttemptOutcome,
-    InstanceFile,
-    InstanceRequest,
-    StoredAnswer,
-    predicate_file,
-)
+from caretbench.suites.devbench.build.construction.build_folder import AttemptOutcome, InstanceRequest, StoredAnswer
 from caretbench.suites.devbench.build.construction.gate_runs import GateRuns
 from caretbench.suites.devbench.build.instance_rules.instance_checks import (
     PASSED,
@@ -90,7 +85,7 @@ class GeneratedInstance(Row):
         return shown + (("" if shown.endswith("\n") else "\n") + TESTS.lstrip("\n") + self.tests if self.tests else "")
 
 
-class UnusableAnswer(Row):
+class UnusableAnswer(NamedTuple):
     """An answer without an instance: the kind of fault, and a diagnosis that the generator can act on."""
 
     fault: AnswerFault
@@ -100,13 +95,12 @@ class UnusableAnswer(Row):
 def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | UnusableAnswer:
     """Return the instance in an answer, or why there is none."""
     if not text.strip():
-        return UnusableAnswer(fault="empty", diagnosis="the answer is empty")
+        return UnusableAnswer("empty", "the answer is empty")
     if finish_reason in {"length", "max_tokens"}:
-        diagnosis = "the answer was cut at the maximum of tokens; write a shorter program"
-        return UnusableAnswer(fault="cut_off", diagnosis=diagnosis)
+        return UnusableAnswer("cut_off", "the answer was cut at the maximum of tokens; write a shorter program")
     if len(text) > _MAX_ANSWER:
         diagnosis = f"the answer has {len(text)} characters; at most {_MAX_ANSWER} are allowed; write a shorter program"
-        return UnusableAnswer(fault="malformed", diagnosis=diagnosis)
+        return UnusableAnswer("malformed", diagnosis)
     try:
         fields = {
             name: value.replace("\r\n", "\n") if isinstance(value, str) else value
@@ -114,14 +108,14 @@ def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | Unu
         }
         instance = GeneratedInstance.model_validate(fields)
     except ValidationError as error:
-        return UnusableAnswer(fault="malformed", diagnosis=describe_validation_error(error))
+        return UnusableAnswer("malformed", describe_validation_error(error))
     except ValueError as error:
         if len(text) <= _MAX_REFUSAL and _REFUSAL.search(text):
-            diagnosis = "the answer is a refusal; the request is for a small, harmless program with a gap"
-            return UnusableAnswer(fault="refused", diagnosis=diagnosis)
-        return UnusableAnswer(fault="malformed", diagnosis=str(error))
+            refused = "the answer is a refusal; the request is for a small, harmless program with a gap"
+            return UnusableAnswer("refused", refused)
+        return UnusableAnswer("malformed", str(error))
     diagnosis = _text_fault(instance)
-    return UnusableAnswer(fault="malformed", diagnosis=diagnosis) if diagnosis else instance
+    return UnusableAnswer("malformed", diagnosis) if diagnosis else instance
 
 
 def _text_fault(answer: GeneratedInstance) -> str:
@@ -160,8 +154,8 @@ def moved_instances(instance: GeneratedInstance, boundary: CaretBoundary) -> Ite
     first_line = instance.reference.rstrip().partition("\n")[0]
     # Further down the prefix would give away what is asked for.
     moves += range(1, min(len(first_line), len(instance.reference) // 3 + 1))
-    places = (one for one in (_moved(instance, move) for move in moves) if _boundary(one) == boundary)
-    yield from (one for one, _ in zip(places, range(_MAX_MOVES), strict=False))
+    moved = (_moved(instance, move) for move in moves)
+    yield from islice((candidate for candidate in moved if _boundary(candidate) == boundary), _MAX_MOVES)
 
 
 def _moved(instance: GeneratedInstance, move: int) -> GeneratedInstance:
@@ -174,7 +168,6 @@ def _boundary(instance: GeneratedInstance) -> CaretBoundary:
     return caret_boundary(instance.prefix, instance.reference, instance.suffix)
 
 
-_DIAGNOSTIC_CHARACTERS = 600
 _MAX_DEPTH = 200
 """Largest depth of a syntax tree that is analysed; 34 is the largest of the released programs."""
 
@@ -186,16 +179,6 @@ class InstanceCandidate(NamedTuple):
     instance: GeneratedInstance
     problem: Problem
     predicate: DocumentationCheck | None
-
-    @property
-    def cell(self) -> str:
-        """The cell of the scenario."""
-        return self.request.scenario.cell
-
-    @property
-    def content(self) -> InstanceFile:
-        """Text of its file, and of the file with its predicate."""
-        return InstanceFile(self.instance.file_text, predicate_file(self.predicate))
 
 
 class ExaminedAnswer(NamedTuple):
@@ -237,8 +220,7 @@ class InstanceExamination:
                 continue
             candidate, checks = examined_candidate(request, instance)
             checks = {**checks, **self._sibling_check(candidate.problem, request.scenario)}
-            faults = [fault for fault in checks.values() if fault != PASSED]
-            if faults:
+            if faults := [fault for fault in checks.values() if fault != PASSED]:
                 yield ExaminedAnswer(request, "text", "; ".join(faults), checks)
                 continue
             original = request.scenario.original_id
@@ -301,9 +283,8 @@ def instance_candidate(request: InstanceRequest, instance: GeneratedInstance) ->
     """Return the instance of an answer as a problem, with the predicate of documentation."""
     identity = f"{request.scenario.cell}/{instance.stem}#{request.key}"
     problem = problem_of_text(instance.file_text, identity, "candidate")
-    predicate = None
-    if request.scenario.category == "code2nl_nl2code":
-        predicate = made_documentation_check(ProgramView.of(problem))
+    is_documented = request.scenario.category == "code2nl_nl2code"
+    predicate = made_documentation_check(ProgramView.of(problem)) if is_documented else None
     if predicate is not None:
         checks = (PredicateCheck(name="documentation", arguments=predicate.model_dump(mode="json")),)
         problem = problem_of_text(instance.file_text, identity, "candidate", checks)
@@ -341,10 +322,8 @@ def scenario_checks(problem: Problem, scenario: Scenario, library: str) -> dict[
         return checks
     category = cell_categories()[scenario.category]
     suffix = problem.caret.suffix.strip()
-    if bool(suffix) != (scenario.mode == "suffix"):
-        checks["mode"] = "the suffix must be empty" if suffix else "the suffix must not be empty"
-    else:
-        checks["mode"] = PASSED
+    is_of_mode = bool(suffix) == (scenario.mode == "suffix")
+    checks["mode"] = PASSED if is_of_mode else f"the suffix must {'' if suffix else 'not '}be empty"
     checks["library"] = _library(problem, scenario, library)
     view = ProgramView.of(problem)
     checks["kind"] = "; ".join(rule_faults(view, category.kinds[scenario.kind].rules).values()) or PASSED
@@ -389,8 +368,7 @@ MAX_WORD_SHARE: Final = 0.6
 def sibling_fault(original: Problem, sibling: Problem) -> str:
     """Return why a problem is no sibling of another: another shape, or the same words; empty if it is one."""
     first, second = ProgramView.of(original), ProgramView.of(sibling)
-    shapes = (tree_shape(view.tree.root_node) for view in (first, second))
-    shape = bag_overlap(*(one.elements() for one in shapes)).f1
+    shape = bag_overlap(*(tree_shape(view.tree.root_node).elements() for view in (first, second))).f1
     if shape < MIN_SHAPE_OVERLAP:
         return (
             f"it has not the shape of the original: {shape:.2f} of the syntax tree in common, at least "

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from caretbench.build.build_models import AnswersMissingError, BuildJob, BuildModels, BuildRequest, ExpectedRequests
 from caretbench.build.sources.licences import RedistributionError, redistribution_terms
@@ -36,7 +36,6 @@ from caretbench.suites.devbench.build.construction.candidates import InstanceExa
 from caretbench.suites.devbench.build.construction.gate_runs import GateRuns, ProgramOfAnswer
 from caretbench.suites.devbench.build.construction.instance_store import (
     InstanceStore,
-    RowFacts,
     add_public_sets,
     attempt_end,
     edited_instances,
@@ -57,16 +56,12 @@ from caretbench.text_tables import align_columns, counted
 from caretbench.versions import versions
 
 
-class BuildStart(NamedTuple):
-    """Options of a build, completed by those of its folder; the instances of each cell, and the new manifest."""
+def start_of_build(
+    options: ConstructionOptions, folder: BuildFolder, *, has_generator: bool
+) -> tuple[ConstructionOptions, Mapping[Cell, int], ConstructionManifest]:
+    """Return the options of a build, the number of instances of each cell, and the new manifest.
 
-    options: ConstructionOptions
-    counts: Mapping[Cell, int]
-    manifest: ConstructionManifest
-
-
-def start_of_build(options: ConstructionOptions, folder: BuildFolder, *, has_generator: bool) -> BuildStart:
-    """Return the options of a build; those that are not set are the folder's.
+    Options that are not set are the folder's.
 
     Raises:
         UsageError: no generator is named, or the seed is not the folder's.
@@ -74,26 +69,25 @@ def start_of_build(options: ConstructionOptions, folder: BuildFolder, *, has_gen
     """
     if not has_generator:
         raise UsageError(_without_generator(folder))
-    known = folder.manifest()
-    if known is None:
+    manifest = folder.manifest()
+    if manifest is None:
         seed = options.scenario_seed if options.scenario_seed is not None else secrets.randbelow(1 << 31)
-        known = ConstructionManifest(seed=seed, canary=f"caretbench canary {secrets.token_hex(16)}")
-    elif options.scenario_seed not in {None, known.seed}:
+        manifest = ConstructionManifest(seed=seed, canary=f"caretbench canary {secrets.token_hex(16)}")
+    elif options.scenario_seed not in {None, manifest.seed}:
         raise UsageError(
-            f"--scenario-seed {options.scenario_seed}: the scenarios of {folder.path} have the seed {known.seed}; "
+            f"--scenario-seed {options.scenario_seed}: the scenarios of {folder.path} have the seed {manifest.seed}; "
             "leave the option out, or choose another folder with -o"
         )
     restores = options.again is not None and not (options.per_cell or options.languages or options.categories)
     # What a folder was begun with holds for what is added.
-    kept = {name: known.options.get(name) for name in ("per_cell", "licence") if getattr(options, name) is None}
+    kept = {name: manifest.options.get(name) for name in ("per_cell", "licence") if getattr(options, name) is None}
     options = options.model_copy(update=kept)
     if restores and options.weights is None:
-        counts = counts_to_restore(known, folder.instances(), every_generator=options.every_generator)
+        counts = counts_to_restore(manifest, folder.instances(), every_generator=options.every_generator)
         _check_review(options.again, folder, counts)
     else:
         counts = instances_per_cell(options)
-    manifest = known.model_copy(update={"options": options.model_dump(mode="json")})
-    return BuildStart(options, counts, manifest)
+    return options, counts, manifest.model_copy(update={"options": options.model_dump(mode="json")})
 
 
 def installed_toolchains(languages: Iterable[str]) -> dict[str, str]:
@@ -104,9 +98,9 @@ def installed_toolchains(languages: Iterable[str]) -> dict[str, str]:
 
 def _without_generator(folder: BuildFolder) -> str:
     """Return the complaint about a build without a generator; it names those of the folder's earlier builds."""
-    known = folder.manifest()
-    names = list(known.models) if known is not None else []
-    names = names or sorted({request.generator for request in folder.requests()})
+    manifest = folder.manifest()
+    names = manifest.models if manifest is not None else ()
+    names = names or tuple(sorted({request.generator for request in folder.requests()}))
     option = f"-m {GENERATOR_ROLE}=PROVIDER/MODEL"
     if not names:
         return f"build devbench needs a generator: {option}"
@@ -129,55 +123,11 @@ def _check_review(review: Path | None, folder: BuildFolder, counts: Mapping[Cell
 _SHOWN_CELLS: Final = 6
 
 
-def build_summary(
-    folder: BuildFolder,
-    manifest: ConstructionManifest,
-    counts: Mapping[Cell, int],
-    counters: Sequence[str],
-    instance_count: Callable[[Cell, str], int],
-) -> BuildResult:
-    """Return the printed result: instances and attempts of the cells of this build, and what became of attempts.
-
-    Args:
-        folder: The folder.
-        manifest: Its manifest.
-        counts: Number of instances to make, by cell.
-        counters: Generators that are counted apart; one empty name if they are counted together.
-        instance_count: Returns the number of instances of a cell by a generator.
-    """
-    total = sum(manifest.instances.values())
-    short = [
-        f"{'/'.join(cell)}{f' by {one}' if one else ''}: {instance_count(cell, one)} of {count}"
-        for cell, count in counts.items()
-        for one in counters
-        if instance_count(cell, one) < count
-    ]
-    outcomes: Counter[str] = Counter()
-    for yields in manifest.yields.values():
-        outcomes.update(yields)
-    cost = f"${manifest.cost:.2f}" if manifest.cost is not None else "cost not known"
-    place = shlex.quote(str(folder.path))
-    text = [
-        *_cell_table(manifest, counts),
-        "",
-        _attempts_line(outcomes),
-        f"{place}: {counted(total, 'instance')}; {cost}, {manifest.request_hours:.2f} hours of requests; "
-        f"caretbench run devbench --data {place} -m …",
-    ]
-    if short:
-        text.append(_missing_line(place, short, manifest))
-    numbers = {**manifest.model_dump(mode="json"), "output": str(folder.path), "short": short}
-    return BuildResult(tuple(text), numbers, usable=total > 0 and not short)
-
-
-def _attempts_line(outcomes: Mapping[str, int]) -> str:
+def _attempts_line(outcomes: Counter[str]) -> str:
     """Return the sum of the attempts: how many became instances, and why the others did not."""
-    made = outcomes.get("instance", 0)
-    rest = ", ".join(
-        f"{count} {outcome}" for outcome, count in Counter(outcomes).most_common() if outcome != "instance"
-    )
+    rest = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common() if outcome != "instance")
     why = f"; {rest} (attempts.jsonl has the diagnoses)" if rest else ""
-    return f"{counted(sum(outcomes.values()), 'answer')}: {counted(made, 'instance')}{why}"
+    return f"{counted(outcomes.total(), 'answer')}: {counted(outcomes['instance'], 'instance')}{why}"
 
 
 def _missing_line(place: str, short: Sequence[str], manifest: ConstructionManifest) -> str:
@@ -191,11 +141,11 @@ def _missing_line(place: str, short: Sequence[str], manifest: ConstructionManife
 
 def _cell_table(manifest: ConstructionManifest, counts: Mapping[Cell, int]) -> Iterator[str]:
     rows = []
-    for cell, wanted in counts.items():
+    for cell, asked in counts.items():
         name = "/".join(cell)
         yields = manifest.yields.get(name, {})
         rest = ", ".join(f"{count} {outcome}" for outcome, count in yields.items() if outcome != "instance")
-        rows.append((name, str(manifest.instances.get(name, 0)), str(wanted), str(sum(yields.values())), rest))
+        rows.append((name, str(manifest.instances.get(name, 0)), str(asked), str(sum(yields.values())), rest))
     yield from align_columns(rows, ("cell", "instances", "wanted", "attempts", "without an instance"))
 
 
@@ -227,7 +177,7 @@ def build_instances(job: BuildJob, gate: GateOpener, program: ProgramOfAnswer) -
         folder.write_manifest(manifest)
         tracks = TrackList(options, models.names(GENERATOR_ROLE), counts, manifest.seed)
         tracks.read(folder.requests(), folder.attempts())
-        store = InstanceStore(folder, tracks, RowFacts(template.key, options.licence))
+        store = InstanceStore(folder, tracks, template.key, options.licence)
         executor = open_executor(values["jobs"])
         opened = gate(lambda: executor, lambda _count: None)
         runs = GateRuns(opened, executor.programs, program, output / VALIDITY_FILE, options.unverified)
@@ -258,9 +208,8 @@ class InstanceBuild:
         self._open()
         counters = self.tracks.counters
         self.progress("instances", 0, sum(self.counts.values()) * len(counters))
-        self.progress(
-            "instances", sum(self._instance_count(cell, one) for cell in self.counts for one in counters), None
-        )
+        there = sum(self._instance_count(cell, counter) for cell in self.counts for counter in counters)
+        self.progress("instances", there, None)
         complaint: AnswersMissingError | None = None
         while complaint is None:
             requests = self._next_requests()
@@ -274,7 +223,31 @@ class InstanceBuild:
         if complaint is not None:
             complaint.expected = self._expected()
             raise complaint
-        return build_summary(self.folder, self.manifest, self.counts, counters, self._instance_count)
+        return self._summary()
+
+    def _summary(self) -> BuildResult:
+        """Return the printed result: instances and attempts of the cells of this build, and what became of attempts."""
+        manifest, total = self.manifest, sum(self.manifest.instances.values())
+        short = [
+            f"{'/'.join(cell)}{f' by {counter}' if counter else ''}: {number} of {count}"
+            for cell, count in self.counts.items()
+            for counter in self.tracks.counters
+            if (number := self._instance_count(cell, counter)) < count
+        ]
+        outcomes = sum(map(Counter, manifest.yields.values()), Counter[str]())
+        cost = f"${manifest.cost:.2f}" if manifest.cost is not None else "cost not known"
+        place = shlex.quote(str(self.folder.path))
+        text = [
+            *_cell_table(manifest, self.counts),
+            "",
+            _attempts_line(outcomes),
+            f"{place}: {counted(total, 'instance')}; {cost}, {manifest.request_hours:.2f} hours of requests; "
+            f"caretbench run devbench --data {place} -m …",
+        ]
+        if short:
+            text.append(_missing_line(place, short, manifest))
+        numbers = {**manifest.model_dump(mode="json"), "output": str(self.folder.path), "short": short}
+        return BuildResult(tuple(text), numbers, usable=total > 0 and not short)
 
     def _expected(self) -> ExpectedRequests:
         """Return the numbers of requests that are still needed."""
@@ -306,8 +279,8 @@ class InstanceBuild:
                     "are of another set, of changed texts, or accept the instances"
                 )
             for row, detail in rejected:
-                known = self.store.reject(row, f"reviewers rejected it: {detail}")
-                rest = "it is asked for again" if known else "it was not built in this folder: delete its file yourself"
+                made = self.store.reject(row, f"reviewers rejected it: {detail}")
+                rest = "it is asked for again" if made else "it was not built in this folder: delete its file yourself"
                 self.progress.note(f"{row.id}: rejected ({detail}); {rest}")
         # A list, because rejections change the rows that the iterator reads.
         for edit in list(edited_instances(self.folder, self.store.rows, self.store.problems, self.examination)):
@@ -326,9 +299,7 @@ class InstanceBuild:
                 self.progress.note(
                     f"--licence {self.options.licence}: {error}; a release of these instances is refused"
                 )
-        for line in weights_notes(self.options):
-            self.progress.note(line)
-        for line in add_public_sets(self.store.twins, self.options.compare):
+        for line in (*weights_notes(self.options), *add_public_sets(self.store.twins, self.options.compare)):
             self.progress.note(line)
 
     def _instance_count(self, cell: Cell, counter: str) -> int:
@@ -349,8 +320,7 @@ class InstanceBuild:
                     requests.append(request)
         # A request shows what its cell holds, which later answers change. A resumed build that wrote the text anew
         # would pay twice.
-        new = [one for one in requests if one.key not in stored]
-        if new:
+        if new := [request for request in requests if request.key not in stored]:
             self.folder.append(REQUESTS_FILE, *new)
         return requests
 
@@ -373,7 +343,8 @@ class InstanceBuild:
     def _examine(self, requests: Sequence[InstanceRequest]) -> None:
         """Examine the answers that came, and store what became of each."""
         answers = self.store.answers
-        ready = [(one, answers[one.generator, one.key]) for one in requests if (one.generator, one.key) in answers]
+        keys = [(request, (request.generator, request.key)) for request in requests]
+        ready = [(request, answers[key]) for request, key in keys if key in answers]
         for result in self.examination.examine(ready):
             request = result.request
             # A gate of many instances takes minutes, and a kill in it would lose them from the manifest.

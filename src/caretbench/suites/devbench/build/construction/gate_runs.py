@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from caretbench.build.validation.program_gate import WATCHED_RUN
 from caretbench.build.validation.resumable_gate import ProblemGate
@@ -34,7 +34,7 @@ def rewrites(problem: Problem) -> Iterator[tuple[str, Problem]]:
     remark = f"{get_language(caret.language).line_comment} {_REMARK}"
     for end in _line_ends(problem.reference, splice.after):
         noted = f"{problem.reference[:end]}  {remark}{problem.reference[end:]}"
-        if any(one.text == remark for one in comments(splice.program(noted), caret.language)):
+        if any(comment.text == remark for comment in comments(splice.program(noted), caret.language)):
             yield "with a comment in it", problem.model_copy(update={"reference": noted})
             return
 
@@ -48,11 +48,13 @@ def _line_ends(reference: str, after: str) -> Iterator[int]:
             yield line_end.start()
 
 
-def rewrite_faults(
-    problems: Sequence[Problem], program: Callable[[Problem, str], ExecutionRequest | None], executor: Executor
-) -> dict[str, str]:
+ProgramOfAnswer = Callable[[Problem, str], ExecutionRequest | None]
+"""Returns the program of an answer to a problem, or None if the answer fails without one."""
+
+
+def rewrite_faults(problems: Sequence[Problem], program: ProgramOfAnswer, executor: Executor) -> dict[str, str]:
     """Return the problems whose assertions fail for the reference in a rewritten program: id → the fault."""
-    rewritten: dict[str, tuple[Problem, str]] = {}
+    rewritten: dict[str, tuple[str, str]] = {}
 
     def requests() -> Iterator[ExecutionRequest]:
         for problem in problems:
@@ -60,31 +62,23 @@ def rewrite_faults(
                 request = program(changed, changed.reference)
                 if request is not None:
                     identity = f"{problem.id} {about}"
-                    rewritten[identity] = (problem, about)
+                    rewritten[identity] = problem.id, about
                     yield request.model_copy(update={"id": identity})
 
     faults: dict[str, str] = {}
     for result in executor.submit(requests()):
-        problem, about = rewritten[result.id]
+        name, about = rewritten[result.id]
         # A program that reads its own source, or the line of an error, passes or fails by the layout of an answer.
-        if (
-            result.status is not Status.PASSED
-            and not result.status.for_reference(result.missing_module).is_machine_fault
-        ):
-            fault = f"the assertions fail for the reference {about}: they check the text of the code"
-            faults.setdefault(problem.id, fault)
+        if _is_faulty(result.status.for_reference(result.missing_module)):
+            faults.setdefault(name, f"the assertions fail for the reference {about}: they check the text of the code")
     return faults
 
 
+def _is_faulty(status: Status) -> bool:
+    return status is not Status.PASSED and not status.is_machine_fault
+
+
 _DIAGNOSTIC_CHARACTERS = 600
-
-
-class ProgramOfAnswer(Protocol):
-    """Returns the program of an answer to a problem."""
-
-    def __call__(self, problem: Problem, text: str) -> ExecutionRequest | None:
-        """Return the program, or None if the answer fails without one."""
-        ...
 
 
 class GateResult(NamedTuple):
@@ -134,7 +128,7 @@ class GateRuns:
         faulty = {}
         for result in self.executor.submit(requests):
             status = result.status.for_reference(result.missing_module)
-            if status is not Status.PASSED and not status.is_machine_fault:
+            if _is_faulty(status):
                 fault, printed = f"reference_fails: {status}", _printed(result)
                 faulty[result.id] = GateResult("gate", fault, f"{fault}: {printed}" if printed else fault)
         return faulty

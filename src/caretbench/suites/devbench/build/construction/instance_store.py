@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,20 +46,17 @@ from caretbench.suites.devbench.built_instances import INSTANCES_FILE, BuiltInst
 from caretbench.suites.devbench.released_problems import released_folder
 
 
-class RowFacts(NamedTuple):
-    """Fields of an instance's row that come from the build: version of the template, and licence."""
-
-    prompt_version: str
-    licence: str | None
-
-
 class InstanceStore:
-    """Rows and problems of a folder by id, and the index in which twins are searched."""
+    """Rows and problems of a folder by id, and the index in which twins are searched.
 
-    def __init__(self, folder: BuildFolder, tracks: TrackList, facts: RowFacts) -> None:
+    New rows have ``prompt_version``, that of the template, and ``licence``.
+    """
+
+    def __init__(self, folder: BuildFolder, tracks: TrackList, prompt_version: str, licence: str | None) -> None:
         self._folder = folder
         self._tracks = tracks
-        self._facts = facts
+        self._prompt_version = prompt_version
+        self._licence = licence
         self.twins = TwinIndex()
         self.answers: Answers = {}
         self.rows: dict[str, BuiltInstance] = {}
@@ -126,20 +124,17 @@ class InstanceStore:
         return row
 
     def _write(self, name: str, candidate: InstanceCandidate, end: InstanceAttempt) -> BuiltInstance:
-        self._folder.write_instance(name, candidate.content)
+        self._folder.write_instance(name, candidate.instance.file_text, candidate.predicate)
         row = self._row(name, candidate, end)
         self._folder.append(INSTANCES_FILE, row)
         self.rows[name] = row
         return row
 
     def _free_name(self, candidate: InstanceCandidate) -> str:
-        base = name = f"{candidate.cell}/{candidate.instance.stem}"
-        number = 1
+        base = f"{candidate.request.scenario.cell}/{candidate.instance.stem}"
+        names = chain([base], (f"{base}-{number}" for number in count(2)))
         # Generators like the same names; files by hand and deleted rows count, too.
-        while name in self.rows or name in self.problems:
-            number += 1
-            name = f"{base}-{number}"
-        return name
+        return next(name for name in names if name not in self.rows and name not in self.problems)
 
     def _row(self, name: str, candidate: InstanceCandidate, end: InstanceAttempt) -> BuiltInstance:
         request, problem = candidate.request, candidate.problem
@@ -149,7 +144,7 @@ class InstanceStore:
             scenario=request.scenario,
             generator=request.generator,
             generator_family=model_family(request.generator) or request.generator,
-            prompt_version=self._facts.prompt_version,
+            prompt_version=self._prompt_version,
             attempts=request.attempt,
             cost=self._cost(request.track),
             justification=candidate.instance.justification,
@@ -157,16 +152,16 @@ class InstanceStore:
             **measured_properties(problem, request.scenario),
             checks=end.checks,
             killed_by=end.killed_by,
-            licence=self._facts.licence,
+            licence=self._licence,
             created=datetime.now(UTC).date().isoformat(),
             sibling=request.scenario.sibling_of,
-            text_hash=sha256_text(candidate.content.text),
+            text_hash=sha256_text(candidate.instance.file_text),
             problem_hash=problem_hash(problem),
         )
 
     def _cost(self, name: str) -> float | None:
         track = self._tracks.get(name)
-        keys = [(one.generator, one.key) for one in track.requests] if track is not None else []
+        keys = [(request.generator, request.key) for request in track.requests] if track is not None else []
         return total_cost(self.answers[key] for key in keys if key in self.answers)
 
     def problem(self, name: str) -> Problem | None:
@@ -289,11 +284,10 @@ def add_public_sets(index: TwinIndex, names: Sequence[str]) -> list[str]:
     for name in names or _sets_at_hand():
         if name == NO_SET:
             continue
-        count = 0
-        for identity, language, group, text in _set_programs(name):
-            index.add(f"{name}:{identity}", language, group, text)
-            count += 1
-        lines.append(f"twins are searched in {count} programs of {name}")
+        programs = list(_set_programs(name))
+        for identity, *program in programs:
+            index.add(f"{name}:{identity}", *program)
+        lines.append(f"twins are searched in {len(programs)} programs of {name}")
     return lines
 
 

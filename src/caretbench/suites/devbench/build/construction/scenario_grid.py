@@ -24,7 +24,7 @@ from caretbench.problem import Problem, Row
 from caretbench.suites.devbench.build.cell_languages import cell_languages, domains
 from caretbench.suites.devbench.build.construction.build_folder import ConstructionManifest, ConstructionOptions
 from caretbench.suites.devbench.built_instances import BuiltInstance, Mode, Scenario
-from caretbench.suites.devbench.cells.cell_tables import CellKind, cell_categories, rules
+from caretbench.suites.devbench.cells.cell_tables import CellKind, Rules, cell_categories, rules
 from caretbench.suites.usage_weights import Weights, read_weights
 from caretbench.syntax.analysis_types import CaretBoundary
 
@@ -73,15 +73,14 @@ def scenario(language: str, category: str, number: int, seed: int) -> Scenario:
         if not pattern:
             return _in_turn(values, number, f"{seed} {cell} {axis}")
         # Free draws asked for contradictions, such as a program without any comment with Javadoc as its style.
-        fitting = [one for one in values if re.search(pattern, one)]
+        fitting = [value for value in values if re.search(pattern, value)]
         return _in_turn(fitting or [NONE], turn, f"{seed} {cell} {axis} {kind}")
 
     kind, turn = _drawn_kind(category, number, f"{seed} {cell} kind")
     # Java, C++ and C# assert within the program, behind the caret; without a suffix nothing would be checked.
     needs_suffix = table.has_assertions_in_suffix or _lowest(category, kind, _COMMENTS) > 0  # comments are about code
     mode: Mode = "suffix" if needs_suffix else _in_turn(_MODES, turn, f"{seed} {cell} mode {kind}")
-    boundaries = fitting_boundaries(category, kind, mode)
-    own = cell_categories()[category].kinds[kind]
+    kind_table = cell_categories()[category].kinds[kind]
     rng = random.Random(f"{seed} {cell} {number}")  # noqa: S311  # a draw, no secret
     return Scenario(
         id=f"{cell}/{number}",
@@ -92,11 +91,11 @@ def scenario(language: str, category: str, number: int, seed: int) -> Scenario:
         domain=_in_turn(
             domains().domains, number, f"{seed} {language}", offset=list(cell_categories()).index(category)
         ),
-        language_construct=drawn("construct", table.constructs[category], own.constructs),
+        language_construct=drawn("construct", table.constructs[category], kind_table.constructs),
         band=_in_turn(fitting_bands(category, kind), turn, f"{seed} {cell} band {kind}"),
-        documentation=drawn("documentation", table.documentation_styles, own.documentation),
+        documentation=drawn("documentation", table.documentation_styles, kind_table.documentation),
         mode=mode,
-        boundary=_in_turn(boundaries, turn, f"{seed} {cell} boundary {kind} {mode}"),
+        boundary=_in_turn(fitting_boundaries(category, kind, mode), turn, f"{seed} {cell} boundary {kind} {mode}"),
         names=tuple(_name(rng) for _ in range(_NAMES)),
         numbers=tuple(rng.randint(11, 997) for _ in range(_NUMBERS)),
         seed=seed,
@@ -111,24 +110,28 @@ def fitting_boundaries(category: str, kind: str, mode: Mode) -> tuple[CaretBound
     """
     whole = _lowest(category, kind, _SEVERAL_LINES) > 1 or _lowest(category, kind, _COMMENTS) > 0
     refused = {*(_IN_LINE if whole else ()), *(() if mode == "suffix" else ("call",))}
-    return tuple(one for one in _BOUNDARIES if one not in refused)
+    return tuple(boundary for boundary in _BOUNDARIES if boundary not in refused)
 
 
 def fitting_bands(category: str, kind: str) -> tuple[str, ...]:
     """Return the bands of difficulty that a kind has, and whose numbers of tokens fit its numbers of lines."""
     table = cell_categories()[category]
-    rules = {**table.rules, **table.kinds[kind].rules}
-    most = rules["reference_lines"][1] * _TOKENS_OF_LINE[1]
+    most = _bounds(category, kind)["reference_lines"][1] * _TOKENS_OF_LINE[1]
     least = max(1, _lowest(category, kind, _SEVERAL_LINES)) * _TOKENS_OF_LINE[0]
-    own = table.kinds[kind].bands or tuple(table.bands)
-    return tuple(name for name, (low, high) in table.bands.items() if name in own and low <= most and high >= least)
+    kept = table.kinds[kind].bands or tuple(table.bands)
+    return tuple(name for name, (low, high) in table.bands.items() if name in kept and low <= most and high >= least)
+
+
+def _bounds(category: str, kind: str) -> Rules:
+    """Return the bounds of a kind's rules, those of its category included."""
+    table = cell_categories()[category]
+    return {**table.rules, **table.kinds[kind].rules}
 
 
 def _lowest(category: str, kind: str, names: Sequence[str]) -> int:
     """Return the largest of the lowest values of some rules of a kind; 0 without them."""
-    table = cell_categories()[category]
-    rules = {**table.rules, **table.kinds[kind].rules}
-    return max((rules[name][0] for name in names if name in rules), default=0)
+    bounds = _bounds(category, kind)
+    return max((bounds[name][0] for name in names if name in bounds), default=0)
 
 
 def _drawn_kind(category: str, number: int, seed: str) -> tuple[str, int]:
@@ -138,14 +141,14 @@ def _drawn_kind(category: str, number: int, seed: str) -> tuple[str, int]:
     lap, index = divmod(number - 1, len(kinds))
     # Axes that depend on the kind count the scenarios of this kind. By the scenario's own number some values would
     # never meet it.
-    own = sum(_in_turn(kinds, lap * len(kinds) + one, seed) == kind for one in range(1, index + 2))
-    return kind, lap * kinds.count(kind) + own
+    of_lap = sum(_in_turn(kinds, lap * len(kinds) + turn, seed) == kind for turn in range(1, index + 2))
+    return kind, lap * kinds.count(kind) + of_lap
 
 
 def sibling_scenario(original: Scenario, instance_id: str) -> Scenario:
     """Return the scenario of an instance's sibling: another domain, other names and numbers, all else alike."""
     rng = random.Random(f"{original.seed} {original.id} sibling")  # noqa: S311  # a draw, no secret
-    others = [one for one in domains().domains if one != original.domain]
+    others = [domain for domain in domains().domains if domain != original.domain]
     return original.model_copy(
         update={
             "id": f"{original.id}-sibling",
@@ -195,19 +198,18 @@ PER_CELL: Final = 10
 
 
 def counts_to_restore(
-    manifest: ConstructionManifest | None, rows: Mapping[str, BuiltInstance], *, every_generator: bool
+    manifest: ConstructionManifest, rows: Mapping[str, BuiltInstance], *, every_generator: bool
 ) -> dict[Cell, int]:
     """Return the number of instances that each cell had at the end of the last build, siblings not counted.
 
     With ``every_generator``, it is the number of one generator.
     """
     siblings = Counter(row.scenario.cell for row in rows.values() if row.scenario.sibling_of)
-    generators = len(manifest.models) if manifest is not None and every_generator else 1
-    counts = manifest.instances.items() if manifest is not None else ()
+    generators = len(manifest.models) if every_generator else 1
     return {
         # Rounded up: one instance too many is better than a cell that stays short after the review.
         (language, category): -(-(count - siblings[cell]) // max(1, generators))
-        for cell, count in counts
+        for cell, count in manifest.instances.items()
         for language, category in [cell.split("/")]
     }
 
@@ -227,12 +229,12 @@ def instances_per_cell(options: ConstructionOptions) -> dict[Cell, int]:
         raise DataError(
             f"{options.weights}: neither a table [language] nor [category]; without them, leave --weights out"
         )
-    for table, shares, known in _weight_tables(weights):
+    for table, shares, names in _weight_tables(weights):
         # A table of other names, from another suite's telemetry perhaps, would give all cells the weight 0.
-        if shares and not shares.keys() & set(known):
+        if shares and not shares.keys() & set(names):
             raise DataError(
                 f"{options.weights}: [{table}] has no {table} of a cell, but {', '.join(shares)}; "
-                f"known: {', '.join(known)}"
+                f"known: {', '.join(names)}"
             )
     products = {cell: _share(weights.language, cell[0]) * _share(weights.category, cell[1]) for cell in chosen}
     if not sum(products.values()):
@@ -241,9 +243,9 @@ def instances_per_cell(options: ConstructionOptions) -> dict[Cell, int]:
             for index, (table, values, _) in enumerate(_weight_tables(weights))
             if not any(_share(values, cell[index]) for cell in chosen)
         ]
-        place = " and ".join(zero) or "[language] or [category]"
+        tables = " and ".join(zero) or "[language] or [category]"
         raise DataError(
-            f"{options.weights}: all chosen cells have the weight 0 in {place}; choose others with "
+            f"{options.weights}: all chosen cells have the weight 0 in {tables}; choose others with "
             "--language and --category, or change the file"
         )
     return _apportioned(products, per_cell * len(chosen))
@@ -258,12 +260,12 @@ def weights_notes(options: ConstructionOptions) -> list[str]:
     if options.weights is None:
         return []
     lines = []
-    for table, shares, known in _weight_tables(read_weights(str(options.weights))):
-        if strange := [name for name in shares if name not in known]:
+    for table, shares, names in _weight_tables(read_weights(str(options.weights))):
+        if strange := [name for name in shares if name not in names]:
             share = sum(shares[name] for name in strange) / sum(shares.values())
             lines.append(
                 f"{options.weights}: [{table}] no cell has {', '.join(strange)}; {share:.1%} of the table is left out; "
-                f"known: {', '.join(known)}"
+                f"known: {', '.join(names)}"
             )
     return lines
 
@@ -374,12 +376,8 @@ def instance_request(
         original: The instance whose sibling is requested.
     """
     category, table = cell_categories()[scenario.category], cell_languages()[scenario.language]
-    bounds = {
-        **category.rules,
-        **category.kinds[scenario.kind].rules,
-        "reference_tokens": category.bands[scenario.band],
-    }
-    sentences = [rules()[name].sentence(one) for name, one in bounds.items()]
+    bounds = {**_bounds(scenario.category, scenario.kind), "reference_tokens": category.bands[scenario.band]}
+    sentences = [rules()[name].sentence(allowed) for name, allowed in bounds.items()]
     title = get_language(scenario.language).title
     words = {
         "language": title,

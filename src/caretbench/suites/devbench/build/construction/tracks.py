@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -47,17 +48,13 @@ class Track:
     @property
     def instance(self) -> str | None:
         """Id of the track's instance, if it has one."""
-        last = self._last_end()
+        last = self.ends.get(self.requests[-1].key) if self.requests else None
         return last.instance if last is not None and last.outcome == "instance" else None
-
-    def _last_end(self) -> InstanceAttempt | None:
-        return self.ends.get(self.requests[-1].key) if self.requests else None
 
     def pending(self) -> InstanceRequest | None:
         """Return the request whose answer has not been examined yet."""
-        if self.requests and self.requests[-1].key not in self.ends and self.requests[-1].generator in self.generators:
-            return self.requests[-1]
-        return None
+        last = self.requests[-1] if self.requests else None
+        return last if last and last.key not in self.ends and last.generator in self.generators else None
 
     def next_generator(self, repairs: int) -> tuple[str, InstanceRequest | None] | None:
         """Return the next generator, and its request that failed, if it is asked again; None if all have failed."""
@@ -69,10 +66,10 @@ class Track:
         if first in order:
             order = order[order.index(first) :] + order[: order.index(first)]
         for name in order:
-            own = [request for request in recent if request.generator == name]
-            if len(own) <= repairs:
-                failed = own[-1] if own else rejected if rejected is not None and rejected.generator == name else None
-                return name, failed
+            asked = [request for request in recent if request.generator == name]
+            if len(asked) <= repairs:
+                before = [rejected] if rejected is not None and rejected.generator == name else []
+                return name, next(reversed(before + asked), None)
         return None
 
     def requests_left(self, repairs: int) -> int:
@@ -80,7 +77,8 @@ class Track:
         if self.instance is not None:
             return 0
         recent, _ = self._recent()
-        return sum(max(0, 1 + repairs - sum(one.generator == name for one in recent)) for name in self.generators)
+        asked = Counter(request.generator for request in recent)
+        return sum(max(0, 1 + repairs - asked[name]) for name in self.generators)
 
     def _recent(self) -> tuple[list[InstanceRequest], InstanceRequest | None]:
         """Return the examined requests since the last rejection, and the request of the rejected instance."""
@@ -143,10 +141,10 @@ def read_tracks(
     for request in requests:
         track = tracks.get(request.track)
         if track is None:
-            own_generators = (request.generator,) if "@" in request.track else tuple(generators)
-            track = tracks[request.track] = Track(request.track, request.scenario, own_generators)
+            of_track = (request.generator,) if "@" in request.track else tuple(generators)
+            track = tracks[request.track] = Track(request.track, request.scenario, of_track)
         # A kill between two appends may repeat a row.
-        if all(one.key != request.key for one in track.requests):
+        if all(earlier.key != request.key for earlier in track.requests):
             track.requests.append(request)
     for end in ends:
         if end.track in tracks:
@@ -158,6 +156,7 @@ ROUND_PER_CELL: Final = 5
 """Largest number of requests of a cell in one round; the next round shows their instances."""
 
 
+@dataclass
 class TrackList:
     """Tracks of a folder by id.
 
@@ -165,18 +164,15 @@ class TrackList:
     *counter* is one of these. The id of a track of one generator ends with ``@GENERATOR``.
     """
 
-    def __init__(
-        self, options: ConstructionOptions, generators: Sequence[str], counts: Mapping[Cell, int], seed: int
-    ) -> None:
-        self._options = options
-        self._generators = tuple(generators)
-        self._counts = counts
-        self._seed = seed
-        self._tracks: dict[str, Track] = {}
+    options: ConstructionOptions
+    generators: tuple[str, ...]
+    counts: Mapping[Cell, int]
+    seed: int
+    _tracks: dict[str, Track] = field(default_factory=dict)
 
     def read(self, requests: Iterable[InstanceRequest], ends: Iterable[InstanceAttempt]) -> None:
         """Take over the tracks of a folder's rows."""
-        self._tracks = read_tracks(requests, ends, self._generators)
+        self._tracks = read_tracks(requests, ends, self.generators)
 
     def get(self, name: str) -> Track | None:
         """Return a track by its id; None if there is none."""
@@ -208,12 +204,12 @@ class TrackList:
 
     def request_keys(self) -> set[str]:
         """Return the keys of all requests."""
-        return {one.key for track in self._tracks.values() for one in track.requests}
+        return {request.key for track in self._tracks.values() for request in track.requests}
 
     @property
     def counters(self) -> tuple[str, ...]:
         """Generators whose instances are counted apart; one empty name if they are counted together."""
-        return self._generators if self._options.every_generator else ("",)
+        return self.generators if self.options.every_generator else ("",)
 
     def instance_count(self, cell: Cell, counter: str, instances: Iterable[BuiltInstance]) -> int:
         """Return the number of instances of a cell, siblings not counted."""
@@ -226,23 +222,23 @@ class TrackList:
         that may be drawn.
         """
         rows, least, most = list(instances), 0, 0
-        for cell, count in self._counts.items():
+        for cell, count in self.counts.items():
             originals = _originals(cell, rows)
             for counter in self.counters:
-                turns = (1 if counter else len(self._generators)) * (1 + self._options.repairs)
+                turns = (1 if counter else len(self.generators)) * (1 + self.options.repairs)
                 missing = max(0, count - self.instance_count(cell, counter, rows))
                 of_cell = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
                 if missing:
                     drawn = max((track.scenario.number for track in of_cell), default=0)
-                    left = sum(track.requests_left(self._options.repairs) for track in of_cell)
+                    left = sum(track.requests_left(self.options.repairs) for track in of_cell)
                     least += missing
-                    most += left + max(0, self._options.patience * count - drawn) * turns
-                if self._options.siblings:
+                    most += left + max(0, self.options.patience * count - drawn) * turns
+                if self.options.siblings:
                     existing = [row for row in originals if counter in {"", row.generator}]
                     tracks = [self._tracks.get(f"{row.track}-sibling") for row in existing]
                     siblings = [track for track in tracks if track is not None]
                     least += missing + len(tracks) - sum(track.instance is not None for track in siblings)
-                    most += sum(track.requests_left(self._options.repairs) for track in siblings)
+                    most += sum(track.requests_left(self.options.repairs) for track in siblings)
                     most += (missing + len(tracks) - len(siblings)) * turns
         return least, most
 
@@ -257,11 +253,11 @@ class TrackList:
 
     def _main_tracks(self, cell: Cell, counter: str, rows: Sequence[BuiltInstance]) -> list[Track]:
         # At most five of a cell at a time, since the next requests list what these have become.
-        missing = max(0, min(self._counts[cell] - self.instance_count(cell, counter, rows), ROUND_PER_CELL))
+        missing = max(0, min(self.counts[cell] - self.instance_count(cell, counter, rows), ROUND_PER_CELL))
         existing = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
-        tracks = [track for track in existing if track.is_open(self._options.repairs)][:missing]
+        tracks = [track for track in existing if track.is_open(self.options.repairs)][:missing]
         drawn = max((track.scenario.number for track in existing), default=0)
-        limit = self._options.patience * self._counts[cell]
+        limit = self.options.patience * self.counts[cell]
         # Without a limit a cell whose rules a generator never meets would be paid for without end.
         while len(tracks) < missing and drawn < limit:
             drawn += 1
@@ -269,13 +265,13 @@ class TrackList:
         return tracks
 
     def _new_track(self, cell: Cell, number: int, counter: str) -> Track:
-        drawn = scenario(*cell, number, self._seed)
+        drawn = scenario(*cell, number, self.seed)
         name = f"{drawn.id}@{counter}" if counter else drawn.id
-        track = self._tracks[name] = Track(name, drawn, (counter,) if counter else self._generators)
+        track = self._tracks[name] = Track(name, drawn, (counter,) if counter else self.generators)
         return track
 
     def _sibling_tracks(self, cell: Cell, counter: str, rows: Sequence[BuiltInstance]) -> list[Track]:
-        if not self._options.siblings:
+        if not self.options.siblings:
             return []
         tracks = []
         for row in _originals(cell, rows):
@@ -284,9 +280,9 @@ class TrackList:
             name = f"{row.track}-sibling"
             if name not in self._tracks:
                 # Counted by generator, a sibling by another one would compare two generators, not two programs.
-                generators = (row.generator,) if counter else self._generators
+                generators = (row.generator,) if counter else self.generators
                 self._tracks[name] = Track(name, sibling_scenario(row.scenario, row.id), generators)
-            if self._tracks[name].is_open(self._options.repairs):
+            if self._tracks[name].is_open(self.options.repairs):
                 tracks.append(self._tracks[name])
         return tracks[:ROUND_PER_CELL]
 

@@ -33,7 +33,7 @@ def mentions_library(view: ProgramView, library: str) -> bool:
 
     ``library`` is written as people do: ``bisect``, ``node:crypto``, ``std::ranges``, ``java.util.concurrent``.
     """
-    names = [part for part in re.split(r"[^\w]+", library) if part]
+    names = re.findall(r"\w+", library)
     if not names:
         return False
     imports = "\n".join(line for line in view.prefix.split("\n") if _IMPORT_LINE.search(line))
@@ -50,15 +50,14 @@ def unused_imports(view: ProgramView) -> list[str]:
 
 
 def _unused_names(view: ProgramView) -> Iterator[str]:
-    for name, place in _bound_names(view):
-        statement = _statement(place)
+    for name, node in _bound_names(view):
+        statement = _statement(node)
         # Imports for their effect and of everything bind no name that could be looked for.
         if name in _ALWAYS_USED or not name.isidentifier() or _OPENS.match(text_of(statement)):
             continue
         # 10 of 45 instances were refused for names in quoted annotations, JSDoc, namespaces of C++ or `_` of Go.
-        used = any(
-            one.name == name and not statement.start_byte <= one.start < statement.end_byte for one in view.names
-        )
+        uses = (use.start for use in view.names if use.name == name)
+        used = any(not statement.start_byte <= start < statement.end_byte for start in uses)
         # Grammars have no identifier in some annotations and types; the text decides where the tree shows nothing.
         if not used and not _in_other_text(view, name, statement):
             yield name
@@ -95,15 +94,15 @@ def _statement(node: tree_sitter.Node) -> tree_sitter.Node:
 
 
 def _unused_headers(view: ProgramView) -> Iterator[str]:
-    table = cell_languages()[view.language].imports
-    if not table:
+    table = cell_languages()[view.language]
+    if not table.imports:
         return
     for match in matches(view.tree.root_node, view.language, "imports"):
         if "module" not in match:
             continue
         node = match["module"][0]
         header = text_of(node).strip("\"'`<>")
-        pattern, suffix = table.get(header), cell_languages()[view.language].literals.get(header)
+        pattern, suffix = table.imports.get(header), table.literals.get(header)
         if suffix is not None and re.search(rf'["\'\d]{suffix}\b', view.program):
             continue
         statement = _statement(node)
@@ -182,26 +181,25 @@ def _body(node: tree_sitter.Node) -> tree_sitter.Node:
 def _parameters(view: ProgramView, node: tree_sitter.Node) -> tuple[str, ...]:
     whole = _body(node)
     lists = node_kinds(view.language).parameter_lists
-    parameter_list = next((one for one in walk(whole) if one.type in lists), None)
+    parameter_list = next((child for child in walk(whole) if child.type in lists), None)
     if parameter_list is None:
         return ()
-    names = [
-        one.name
-        for one in view.declarations
-        if one.role == "parameter"
-        and parameter_list.start_byte <= one.start < parameter_list.end_byte
-        and one.name not in _NOT_NAMED
-    ]
-    # A leading underscore says that the caller does not pass it.
-    return tuple(name for name in names if not name.startswith("_"))
+    return tuple(
+        declared.name
+        for declared in view.declarations
+        if declared.role == "parameter"
+        and parameter_list.start_byte <= declared.start < parameter_list.end_byte
+        # A leading underscore says that the caller does not pass it.
+        and not (declared.name in _NOT_NAMED or declared.name.startswith("_"))
+    )
 
 
 def _returns(node: tree_sitter.Node, kinds: NodeKinds) -> bool:
     """Return whether the function returns a value somewhere, functions in it not counted."""
     return any(
-        one.type in kinds.returns and one.named_child_count
+        inner.type in kinds.returns and inner.named_child_count
         for child in _body(node).children
-        for one in walk(child, closed=_is_inner_function)
+        for inner in walk(child, closed=_is_inner_function)
     )
 
 
@@ -213,11 +211,11 @@ def _raised(node: tree_sitter.Node, kinds: NodeKinds) -> list[str]:
     """Return the names of the error types that leave the function: not those of inner functions, nor caught ones."""
     names = []
     whole = _body(node)
-    for part in walk(whole):
-        if part.type in kinds.throws and part.named_children:
-            match = _NAME.match(text_of(part.named_children[0]))
+    for inner in walk(whole):
+        if inner.type in kinds.throws and inner.named_children:
+            match = _NAME.match(text_of(inner.named_children[0]))
             is_type = match is not None and (match[1][:1].isupper() or "::" in match[1])
-            if match is not None and is_type and not _stays_inside(part, match[1], whole, kinds):
+            if match is not None and is_type and not _stays_inside(inner, match[1], whole, kinds):
                 names.append(match[1])
     return names
 
@@ -232,7 +230,7 @@ def _stays_inside(node: tree_sitter.Node, error: str, whole: tree_sitter.Node, k
         if (
             body is not None
             and body.id == node.id
-            and any(one.type in kinds.handlers and _catches(one, error) for one in above.named_children)
+            and any(child.type in kinds.handlers and _catches(child, error) for child in above.named_children)
         ):
             return True
         node, above = above, above.parent
@@ -261,8 +259,6 @@ REPEATED_LINE: Final = 13
 _REMARK: Final = re.compile(r"(?<=[\s;])(?://|#\s).*$|/\*.*\*/\s*$")
 PASSED: Final = "ok"
 """Entry of a check without a fault."""
-TEXT_CHECKS: Final = ("parse", "extraction", "suffix", "rules", "band", "imports", "private", "documentation")
-"""Names of the checks of this module, in their order."""
 
 
 def rule_faults(view: ProgramView, bounds: Rules) -> dict[str, str]:
@@ -407,8 +403,8 @@ def text_checks(problem: Problem) -> dict[str, str]:
     category = cell_categories()[problem.label("category")]
     view = ProgramView.of(problem)
     results: dict[str, str] = {}
-    for name in TEXT_CHECKS:
-        fault = _CHECKS[name](view, category)
+    for name, check in _CHECKS.items():
+        fault = check(view, category)
         results[name] = fault or PASSED
         if name == "parse" and fault:
             break

@@ -50,7 +50,7 @@ class ProgramView:
     @cached_property
     def start(self) -> int:
         """Position of the first character of the reference that is not blank."""
-        return len(encode(self.prefix)) + len(encode(self.reference)) - len(encode(self.reference.lstrip()))
+        return self.prefix_end + len(encode(self.reference)) - len(encode(self.reference.lstrip()))
 
     @cached_property
     def end(self) -> int:
@@ -102,7 +102,8 @@ def _is_text(node: tree_sitter.Node) -> bool:
     """Return whether a node is a comment, or a string without a part that is code."""
     if node.type.endswith("comment"):
         return True
-    return _STRING.search(node.type) is not None and not any(_CODE_IN_STRING.search(one.type) for one in node.children)
+    holds_code = any(_CODE_IN_STRING.search(child.type) for child in node.children)
+    return _STRING.search(node.type) is not None and not holds_code
 
 
 def filled_lines(text: str) -> int:

@@ -20,7 +20,7 @@ from caretbench.metrics.text_overlap import bag_overlap
 from caretbench.suites.devbench.build.cell_languages import cell_languages
 from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView, filled_lines
 from caretbench.syntax.documentation import documentation_of, documented_declarations
-from caretbench.syntax.parser import matches, text_of, upwards
+from caretbench.syntax.parser import encode, matches, text_of, upwards
 
 # A comparison of whole prefixes had 20 of 30 judgements right by hand, this one has 25.
 SIMILAR_SHAPES: Final = 0.55
@@ -82,7 +82,11 @@ def _example_count(view: ProgramView, part: tree_sitter.Node, shapes: dict[int, 
             shapes[node.id] = tree_shape(node)
     # Lists of hundreds of equal entries are compared once for each shape.
     different = Counter(frozenset(shapes[node.id].items()) for node in beside)
-    return sum(number for items, number in different.items() if _alike(shape, Counter(dict(items))))
+    return sum(
+        number
+        for items, number in different.items()
+        if bag_overlap(shape.elements(), Counter(dict(items)).elements()).f1 >= SIMILAR_SHAPES
+    )
 
 
 def _siblings(part: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
@@ -97,23 +101,16 @@ def _siblings(part: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
                 yield from other.named_children
 
 
-def _alike(one: Shape, other: Shape) -> bool:
-    return bag_overlap(one.elements(), other.elements()).f1 >= SIMILAR_SHAPES
-
-
 def tree_shape(part: tree_sitter.Node) -> Shape:
     """Return the number of each pair of neighbouring node kinds (parent and child), comments apart."""
-    return Counter(f"{parent.type} {child.type}" for parent, child in _pairs(part))
-
-
-def _pairs(part: tree_sitter.Node) -> Iterator[tuple[tree_sitter.Node, tree_sitter.Node]]:
+    shape: Shape = Counter()
     waiting = [part]
     while waiting:
         node = waiting.pop()
-        for child in node.named_children:
-            if not child.type.endswith("comment"):
-                yield node, child
-                waiting.append(child)
+        children = [child for child in node.named_children if not child.type.endswith("comment")]
+        shape.update(f"{node.type} {child.type}" for child in children)
+        waiting += children
+    return shape
 
 
 _STATEMENT: Final = re.compile(r"_statement$|declaration$|_definition$|^statement$|^return$")
@@ -153,51 +150,48 @@ def _is_reference(node: tree_sitter.Node) -> bool:
     return node.type in kinds.callees and node.type not in kinds.creations
 
 
-def _own_functions(view: ProgramView) -> set[str]:
-    return {one.name for one in view.declarations if one.role in {"function", "typename"}} | {
-        one.name for one in view.declarations if one.parameters is not None
-    }
-
-
 def library_calls(view: ProgramView) -> int:
     """Return the number of calls in the reference of what the program does not define."""
-    own = _own_functions(view) | {one.name for one in view.declarations if one.role == "parameter"}
-    return sum(name not in own for name in _called_names(view))
+    defined = {
+        declared.name
+        for declared in view.declarations
+        if declared.role in {"function", "typename", "parameter"} or declared.parameters is not None
+    }
+    return sum(name not in defined for name in _called_names(view))
 
 
 def reused_members(view: ProgramView) -> int:
     """Return the number of functions, fields, types, constants and global variables of the prefix in the reference."""
-    members = {one.name for one in view.declarations if one.role in _MEMBERS and one.start < view.prefix_end}
-    root = view.tree.root_node
-    members |= {
-        one.name
-        for one in view.declarations
-        if one.start < view.prefix_end
-        and (one.parameters is not None or (one.role == "local" and one.end >= root.end_byte))
+    end = view.tree.root_node.end_byte
+    members = {
+        before.name
+        for before in view.declarations
+        if before.start < view.prefix_end
+        and (before.role in _MEMBERS or before.parameters is not None or (before.role == "local" and before.end >= end))
     }
     # Attributes that a constructor assigns need no declaration in Python, JavaScript and Ruby.
     members |= _member_names(view) | _declared_names(view)
     local = _local_names(view)
     used = {
-        one.name
-        for one in view.names
-        if view.start <= one.start < view.end and ("member" in one.syntactic_position or one.name not in local)
+        use.name
+        for use in view.names
+        if view.start <= use.start < view.end and ("member" in use.syntactic_position or use.name not in local)
     }
-    own = {one.name for one in view.declarations if view.start <= one.start < view.end and one.role in _MEMBERS}
-    return len(used & (members - own))
+    inside = (declared for declared in view.declarations if view.start <= declared.start < view.end)
+    return len(used & (members - {declared.name for declared in inside if declared.role in _MEMBERS}))
 
 
 def _local_names(view: ProgramView) -> set[str]:
     """Return the names of local variables and parameters of the function around the reference, and behind it."""
     around = upwards(view.tree.root_node.descendant_for_byte_range(view.start, view.end))
-    start = next((one.start_byte for one in around if _FUNCTION.search(one.type)), view.end)
-    return {one.name for one in view.declarations if one.role in {"local", "parameter"} and one.start >= start}
+    start = next((node.start_byte for node in around if _FUNCTION.search(node.type)), view.end)
+    return {name.name for name in view.declarations if name.role in {"local", "parameter"} and name.start >= start}
 
 
 def _member_names(view: ProgramView) -> set[str]:
     """Return the names of attributes that the prefix assigns or declares in a class."""
-    before = [one for one in view.names if one.start < view.prefix_end]
-    return {one.name for one in before if "member" in one.syntactic_position}
+    before = (use for use in view.names if use.start < view.prefix_end)
+    return {use.name for use in before if "member" in use.syntactic_position}
 
 
 def _declared_names(view: ProgramView) -> set[str]:
@@ -210,7 +204,7 @@ def _declared_names(view: ProgramView) -> set[str]:
 def comment_lines(view: ProgramView, start: int, end: int) -> int:
     """Return the number of lines with comments or documentation between two positions."""
     lines: set[int] = set()
-    data = view.program.encode("utf-8", "surrogatepass")
+    data = encode(view.program)
     for comment in view.comments:
         low, high = max(comment.start, start), min(comment.end, end)
         if low < high:
@@ -231,7 +225,7 @@ def prefix_functions(view: ProgramView) -> int:
 def documented_name(view: ProgramView) -> str | None:
     """Return the name of the declaration that the reference documents; None if it documents none."""
     declarations = documented_declarations(view.program, view.language)
-    return next((name for name, one in declarations if one.start < view.end and one.end > view.start), None)
+    return next((name for name, text in declarations if text.start < view.end and text.end > view.start), None)
 
 
 def documentation_words(view: ProgramView) -> int:
@@ -277,7 +271,7 @@ def _continues(node: tree_sitter.Node, view: ProgramView) -> bool:
 
 def statement_lines(view: ProgramView) -> int:
     """Return the number of lines of the longest statement of the reference that has no block in it."""
-    data = view.program.encode("utf-8", "surrogatepass")
+    data = encode(view.program)
     first, last = (data.count(b"\n", 0, position) for position in (view.start, view.end))
     longest = 0
     for node in view.nodes():
