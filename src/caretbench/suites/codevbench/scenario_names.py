@@ -16,9 +16,6 @@ BLOCK_SPAN: Final = "block_span"
 """Field of ``released`` with the bytes of the block in its file, ``START-END``."""
 
 
-SUITE: Final = "codevbench"
-"""Name of the suite."""
-
 SCENARIOS: Final[Mapping[str, str]] = {
     FULL_BLOCK: "1 full block", INNER_BLOCK: "2 inner block", INCOMPLETE_SUFFIX: "3 incomplete suffix", RAG: "4 RAG",
 }  # fmt: skip

@@ -49,34 +49,31 @@ def similar_functions(problem: Problem, scopes: ProjectScopes, *, oracle: bool =
     the caret's, or that contain a hidden text of at least ``min_repeated_tokens`` tokens, are not shown.
     """
     splice = file_splice(problem)
-    own = enclosing_function(scopes, splice.path, (splice.start, splice.end))
-    outer = [one.span for one in scopes[splice.path].enclosing_scopes(own) if one.kind in NAMED_FUNCTION_SCOPES]
-    taken = outer[0] if outer else own
+    inner = enclosing_function(scopes, splice.path, (splice.start, splice.end))
+    around = scopes[splice.path].enclosing_scopes(inner)
+    outer = next((scope.span for scope in around if scope.kind in NAMED_FUNCTION_SCOPES), inner)
     data = scopes[splice.path].source.data
     hidden = split_tokens(problem.reference)
-    query = visible_text(data[own.start : splice.start]) + "\n" + visible_text(data[splice.end : own.end])
+    query = visible_text(data[inner.start : splice.start]) + "\n" + visible_text(data[splice.end : inner.end])
     if oracle:
-        query = visible_text(data[own.start : own.end])
+        query = visible_text(data[inner.start : inner.end])
     is_long = len(hidden) >= block_rules().min_repeated_tokens
-    others = [
-        one
-        for one in _functions(scopes, scopes[splice.path].source.language)
-        if not (one.path == splice.path and one.span.start < taken.end and taken.start < one.span.end)
-    ]
+    functions = _functions(scopes, scopes[splice.path].source.language)
+    others = [function for function in functions if not _overlap(function, splice.path, outer)]
     shown: list[_Function] = []
-    for number in rank_by_similarity(query, [one.text for one in others]):
+    for number in rank_by_similarity(query, [function.text for function in others]):
         if len(shown) == MAX_FUNCTIONS:
             break
         function = others[number]
         if is_long and any(TokenSearch(function.text).find(hidden)):
             continue
-        if not any(function.path == one.path and _overlap(function.span, one.span) for one in shown):
+        if not any(_overlap(function, earlier.path, earlier.span) for earlier in shown):
             shown.append(function)
-    return tuple(ContextFile(path=one.path, text=one.text + "\n") for one in reversed(shown))
+    return tuple(ContextFile(path=function.path, text=function.text + "\n") for function in reversed(shown))
 
 
-def _overlap(one: Span, other: Span) -> bool:
-    return one.start < other.end and other.start < one.end
+def _overlap(function: _Function, path: str, span: Span) -> bool:
+    return function.path == path and function.span.start < span.end and span.start < function.span.end
 
 
 class CodevRules(Row):

@@ -42,14 +42,14 @@ def starter_path() -> Path:
     return Path(str(resources.files("caretbench.suites.codevbench"))) / "starter_set" / "problems.jsonl"
 
 
-def starter_problems(store: SnapshotStore | None = None) -> list[Problem]:
-    """Return the problems; the sample project is added to the store.
+def starter_problems() -> list[Problem]:
+    """Return the problems; the sample project is added to the store in the cache.
 
     Raises:
         DataError: the problems are of another version of the project.
     """
     root = sample_projects()[STARTER_PROJECT]
-    snapshot = (store or SnapshotStore()).add(root, ignore=ignored_patterns(root, read_settings(root).ignore))
+    snapshot = SnapshotStore().add(root, ignore=ignored_patterns(root, read_settings(root).ignore))
     problems = list(read_rows(starter_path(), Problem))
     if any(file_splice(problem).snapshot != snapshot.id for problem in problems):
         raise DataError(f"{starter_path()}: made of another version of {root.name}; build it again")

@@ -55,12 +55,12 @@ def always_leaves(node: tree_sitter.Node) -> bool:
         return True
     if node.type in rules.branches:
         others = node.children_by_field_name("alternative")
-        bodies = [node.child_by_field_name("consequence"), *(_body_of(one) for one in others)]
+        bodies = [node.child_by_field_name("consequence"), *map(_body_of, others)]
         return bool(others) and others[-1].type not in kinds.elifs and all(map(_body_leaves, bodies))
     if node.type in rules.guards:
         return _body_leaves(node.child_by_field_name("body"))
     if node.type in rules.tries:
-        handlers = [one for one in node.named_children if one.type in rules.handlers]
+        handlers = [child for child in node.named_children if child.type in rules.handlers]
         bodies = [node.child_by_field_name("body"), *map(_body_of, handlers)]
         return all(map(_body_leaves, bodies))
     return False
@@ -79,7 +79,7 @@ def _body_leaves(body: tree_sitter.Node | None) -> bool:
         return False
     if body.type not in block_rules().bodies:
         return always_leaves(body)
-    statements = [one for one in body.named_children if "comment" not in one.type]
+    statements = [child for child in body.named_children if "comment" not in child.type]
     return bool(statements) and always_leaves(statements[-1])
 
 
@@ -145,15 +145,10 @@ class BlockFinder:
         yield CodeBlock(self.path, kind, span, self._own_statements(body.content), self._leaves(span))
 
     def _simple(self, span: Span) -> Iterator[CodeBlock]:
-        node = self._node(span)
         yield CodeBlock(self.path, "statement", span, leaves=self._leaves(span))
-        text = self.data[span.start : span.end]
-        if b"\n" not in text:
+        if b"\n" not in self.data[span.start : span.end]:
             yield CodeBlock(self.path, "partial_line", span)
-        waiting = [node]
-        while waiting:
-            inner = waiting.pop()
-            waiting.extend(inner.children)
+        for inner in walk(self._node(span)):
             if inner.type in block_rules().argument_lists and inner.named_children:
                 first, last = inner.named_children[0], inner.named_children[-1]
                 yield CodeBlock(self.path, "argument_list", Span(first.start_byte, last.end_byte))
@@ -218,9 +213,8 @@ class BlockFinder:
         tokens = split_tokens(visible_text(self.data[span.start : span.end]))
         if len(tokens) < rules.min_tokens:
             return "too_short"
-        if any(
-            one.span.start < function.span.end and function.span.start < one.span.end for one in self.analysis.faults
-        ):
+        faults = (fault.span for fault in self.analysis.faults)
+        if any(fault.start < function.span.end and function.span.start < fault.end for fault in faults):
             return "does_not_parse"
         if len(tokens) >= rules.min_repeated_tokens and self._is_repeated(span, tokens):
             return "shown_elsewhere"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -38,7 +38,7 @@ class _Function(NamedTuple):
 def _functions(analysis: ProjectAnalysis, path: str) -> Iterator[_Function]:
     file = analysis[path]
     for scope in file.named_functions:
-        around = [one.name for one in file.enclosing_scopes(scope.span) if one.kind in _NAMED_SCOPES]
+        around = [outer.name for outer in file.enclosing_scopes(scope.span) if outer.kind in _NAMED_SCOPES]
         data = file.source.data[scope.span.start : scope.span.end]
         yield _Function(".".join(around), scope.span, b" ".join(data.split()))
 
@@ -52,9 +52,9 @@ class EarlierRelease:
     """Functions of an earlier release; layout and place of a function do not count."""
 
     def __init__(self, analysis: ProjectAnalysis) -> None:
-        functions = [one for path in analysis.files for one in _functions(analysis, path)]
-        self._names = {one.name for one in functions}
-        self._texts = {one.text for one in functions}
+        functions = [function for path in analysis.files for function in _functions(analysis, path)]
+        self._names = {function.name for function in functions}
+        self._texts = {function.text for function in functions}
         self._tokens = [_TOKEN.findall(text) for text in self._texts]
         self._lines = {line for path in analysis.files for line in _lines(analysis[path].source.data)}
         self._derived: dict[bytes, bool] = {}
@@ -75,8 +75,8 @@ class EarlierRelease:
         A function whose text the earlier release has is the same, wherever it is. One whose name it has is changed, and
         so is one that was renamed or cut out of another.
         """
-        own = enclosing_function(analysis, path, span)
-        function = self._by_span(analysis, path).get(own)
+        around = enclosing_function(analysis, path, span)
+        function = next((function for function in _functions(analysis, path) if function.span == around), None)
         if function is None:
             return None
         if function.text in self._texts:
@@ -90,15 +90,11 @@ class EarlierRelease:
 
         By names alone 217 of 645 new functions of three pairs of releases had such an origin.
         """
-        known = self._derived.get(function.text)
-        if known is None:
+        derived = self._derived.get(function.text)
+        if derived is None:
             lines = _lines(data[function.span.start : function.span.end])
             old = sum(line in self._lines for line in lines)
             tokens = _TOKEN.findall(function.text)
             alike = process.extractOne(tokens, self._tokens, scorer=Indel.normalized_similarity, score_cutoff=_ALIKE)
-            known = self._derived[function.text] = alike is not None or old >= _ALIKE * max(len(lines), 1)
-        return known
-
-    @staticmethod
-    def _by_span(analysis: ProjectAnalysis, path: str) -> Mapping[Span, _Function]:
-        return {one.span: one for one in _functions(analysis, path)}
+            derived = self._derived[function.text] = alike is not None or old >= _ALIKE * max(len(lines), 1)
+        return derived

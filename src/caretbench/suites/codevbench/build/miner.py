@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
@@ -24,7 +24,7 @@ from caretbench.extraction.policies import get_policy
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem
 from caretbench.projects.answer_requests import file_splice, get_tests_check
-from caretbench.projects.file_spans import overlap_groups, span_splice, visible_text
+from caretbench.projects.file_spans import file_caret, overlap_groups, span_splice, visible_text
 from caretbench.suites.codevbench.build.code_blocks import BlockFinder, BlockKind, CodeBlock
 from caretbench.suites.codevbench.build.earlier_release import EarlierRelease
 from caretbench.suites.codevbench.scenario_names import BLOCK_SPAN, FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
@@ -69,29 +69,25 @@ def hidden_spans(block: CodeBlock, finder: BlockFinder) -> Iterator[HiddenSpan]:
     """Yield the spans of a block that problems can hide."""
     text = visible_text(finder.data[block.span.start : block.span.end])
     if block.kind == "partial_line":
-        cuts = _inner_positions(block.span, [span.end for span, _ in finder.tokens(block.span)])
-        yield from _rest(block, "block", cuts, text)
+        yield from _rest(block, "block", (span.end for span, _ in finder.tokens(block.span)), text)
         return
     yield HiddenSpan(block, "block", block.span)
     if block.kind in _PARTIAL_KINDS:
         return
     tokens = finder.tokens(block.span)
-    yield from _rest(block, "statement", [span.start for span in block.statements[1:]], text)
-    yield from _rest(block, "token", _inner_positions(block.span, [span.end for span, op in tokens if not op]), text)
-    yield from _rest(block, "operator", _inner_positions(block.span, [span.end for span, op in tokens if op]), text)
+    yield from _rest(block, "statement", (span.start for span in block.statements[1:]), text)
+    yield from _rest(block, "token", (span.end for span, is_operator in tokens if not is_operator), text)
+    yield from _rest(block, "operator", (span.end for span, is_operator in tokens if is_operator), text)
     if not block.leaves:
         yield HiddenSpan(block, "empty", Span(block.span.end, block.span.end))
 
 
-def _inner_positions(span: Span, ends: Sequence[int]) -> list[int]:
-    return [end for end in ends if span.start < end < span.end]
-
-
-def _rest(block: CodeBlock, cut: Cut, positions: Sequence[int], text: str) -> Iterator[HiddenSpan]:
-    """Yield the rest of a block with this text after one of some positions, which follows from the text."""
-    if positions:
+def _rest(block: CodeBlock, cut: Cut, positions: Iterable[int], text: str) -> Iterator[HiddenSpan]:
+    """Yield the rest of a block with this text after one of some positions in it, which follows from the text."""
+    inner = [position for position in positions if block.span.start < position < block.span.end]
+    if inner:
         number = int(sha256_text(block.path, text, block.kind, cut)[:12], 16)
-        yield HiddenSpan(block, cut, Span(positions[number % len(positions)], block.span.end))
+        yield HiddenSpan(block, cut, Span(inner[number % len(inner)], block.span.end))
 
 
 _SUFFIX_CUTS: Final = 2
@@ -154,10 +150,10 @@ def weighted_sample(
     it is asked only when the span's turn comes. The sample begins with ``first``, whatever the limits are.
     """
     cells, shares = _by_cell(spans, weights)
-    rank = {(one.block.path, one.key): sha256_text(str(seed), one.block.path, one.key) for one in spans}
+    rank = {(span.block.path, span.key): sha256_text(str(seed), span.block.path, span.key) for span in spans}
     for files in cells.values():
         for waiting in files.values():
-            waiting.sort(key=lambda one: rank[one.block.path, one.key], reverse=True)
+            waiting.sort(key=lambda span: rank[span.block.path, span.key], reverse=True)
     offset = {cell: int(sha256_text(str(seed), *cell)[:12], 16) / 16**12 for cell in cells}
     chosen: list[HiddenSpan] = []
     rejected: Counter[str] = Counter()
@@ -174,17 +170,18 @@ def weighted_sample(
 
     for span in first:
         take(span)
-    already = {(one.block.path, one.key) for one in first}
+    already = {(span.block.path, span.key) for span in first}
     while cells and (limit is None or len(chosen) < limit):
-        cell = min(cells, key=lambda one: ((taken[one] + offset[one]) / shares[one], one))
+        cell = min(cells, key=lambda cell: ((taken[cell] + offset[cell]) / shares[cell], cell))
         open_files = [path for path in cells[cell] if per_file is None or in_file[path] < per_file]
         if not open_files:
             del cells[cell]
             continue
-        path = min(open_files, key=lambda one: (in_file[one], rank[one, cells[cell][one][-1].key]))
-        span = cells[cell][path].pop()
-        if not cells[cell][path]:
-            del cells[cell][path]
+        files = cells[cell]
+        path = min(open_files, key=lambda path: (in_file[path], rank[path, files[path][-1].key]))
+        span = files[path].pop()
+        if not files[path]:
+            del files[path]
         if (path, span.key) not in already:
             take(span)
     return chosen, rejected
@@ -234,22 +231,22 @@ class CodevMiner(BlockMiner):
             finder = BlockFinder(self._analysis[path])
             by_span: dict[Span, HiddenSpan] = {}
             spans = (hidden for block in finder.blocks() for hidden in hidden_spans(block, finder))
-            for hidden in sorted(spans, key=lambda one: (one.rank, one.block.span, one.cut)):
+            for hidden in sorted(spans, key=lambda hidden: (hidden.rank, hidden.block.span, hidden.cut)):
                 fault = finder.fault(hidden.block.span if hidden.cut == "empty" else hidden.span)
                 if fault:
                     rejected[fault] += 1
                 elif by_span.setdefault(hidden.span, hidden) is not hidden:
                     rejected["same_span"] += 1
-            ordered = sorted(by_span.values(), key=lambda one: (one.span, one.block.kind, one.cut))
-            named = ((one.block.span, f"{one.block.kind}.{one.cut}") for one in ordered)
+            ordered = sorted(by_span.values(), key=lambda hidden: (hidden.span, hidden.block.kind, hidden.cut))
+            named = ((hidden.block.span, f"{hidden.block.kind}.{hidden.cut}") for hidden in ordered)
             names = block_names(self._analysis[path], named)
-            self._found[path] = [one._replace(place=name) for one, name in zip(ordered, names, strict=True)]
-        known_spans = [one for blocks in self._found.values() for one in blocks]
+            self._found[path] = [hidden._replace(place=name) for hidden, name in zip(ordered, names, strict=True)]
+        mined = [hidden for of_file in self._found.values() for hidden in of_file]
         weights = self._sampling.weights
-        if known_spans and not any(span_weight(weights, one) > 0 for one in known_spans):
-            kinds = ", ".join(sorted({one.block.kind for one in known_spans}))
+        if mined and not any(span_weight(weights, hidden) > 0 for hidden in mined):
+            kinds = ", ".join(sorted({hidden.block.kind for hidden in mined}))
             raise DataError(
-                f"--weights {weights.name}: it draws none of the project's {len(known_spans)} spans (blocks: {kinds})"
+                f"--weights {weights.name}: it draws none of the project's {len(mined)} spans (blocks: {kinds})"
             )
         return rejected
 
@@ -260,7 +257,7 @@ class CodevMiner(BlockMiner):
     def blocks(self, paths: Collection[str]) -> dict[str, list[MinedBlock]]:
         """Return the blocks of the candidates in some files."""
         return {
-            path: [MinedBlock(path, span) for span in sorted({one.block.span for one in self._found[path]})]
+            path: [MinedBlock(path, span) for span in sorted({hidden.block.span for hidden in self._found[path]})]
             for path in sorted(paths)
         }
 
@@ -269,12 +266,12 @@ class CodevMiner(BlockMiner):
     ) -> DrawnProblems:
         """Return the candidates made of a sample of the spans whose blocks the tests of one check reach."""
         del reached_lines
-        known = [one for path in sorted(paths) for one in self._found[path]]
-        reached = [one for one in known if reach.reaches(one.block.path, *one.block.span)]
+        mined = [hidden for path in sorted(paths) for hidden in self._found[path]]
+        reached = [hidden for hidden in mined if reach.reaches(hidden.block.path, *hidden.block.span)]
         sampling = self._sampling
         limit = sampling.limit if limit is None else limit
-        drawable = {one.key: one for one in reached if span_weight(sampling.weights, one) > 0}
-        keys = {name: f"{name} {self._hash(one)}" for name, one in drawable.items()} if self.before else {}
+        drawable = {hidden.key: hidden for hidden in reached if span_weight(sampling.weights, hidden) > 0}
+        keys = {name: f"{name} {self._hash(hidden)}" for name, hidden in drawable.items()} if self.before else {}
         chosen, rejected = weighted_sample(
             reached,
             sampling.weights,
@@ -285,15 +282,16 @@ class CodevMiner(BlockMiner):
             fault=self._sampling_fault,
         )
         if self.before is not None:
-            self.before.add(keys[one.key] for one in chosen)
-        chosen.sort(key=lambda one: (one.block.path, one.span, one.key))
+            self.before.add(keys[hidden.key] for hidden in chosen)
+        chosen.sort(key=lambda hidden: (hidden.block.path, hidden.span, hidden.key))
         not_drawn = len(reached) - len(chosen) - rejected.total()
-        rejected.update(not_reached=len(known) - len(reached), not_drawn=not_drawn)
-        groups = overlap_groups([(one.block.path, *one.block.span) for one in chosen])
+        rejected.update(not_reached=len(mined) - len(reached), not_drawn=not_drawn)
+        groups = overlap_groups([(hidden.block.path, *hidden.block.span) for hidden in chosen])
         firsts: dict[int, str] = {}
+        problems = []
         for hidden, group in zip(chosen, groups, strict=True):
-            firsts.setdefault(group, f"{origin.project}/{hidden.block.path}:{hidden.block.span.start}")
-        problems = (self._problem(one, origin, firsts[group]) for one, group in zip(chosen, groups, strict=True))
+            first = firsts.setdefault(group, f"{origin.project}/{hidden.block.path}:{hidden.block.span.start}")
+            problems.append(self._problem(hidden, origin, first))
         return DrawnProblems(tuple(problems), rejected)
 
     def _sampling_fault(self, hidden: HiddenSpan) -> str | None:
@@ -305,15 +303,12 @@ class CodevMiner(BlockMiner):
         line = (hidden.block.path, self._analysis[hidden.block.path].source.line_at(hidden.span.start))
         if hidden.is_partial_line and line in self._caret_lines:
             return "same_line"
-        if not self._survives_extraction(hidden):
+        caret, reference = self._caret(hidden)
+        if get_policy(REFERENCE_POLICY).apply(reference, caret).text != reference:
             return "truncated"
         if hidden.is_partial_line:
             self._caret_lines.add(line)
         return None
-
-    def _survives_extraction(self, hidden: HiddenSpan) -> bool:
-        caret, reference = self._caret(hidden)
-        return get_policy(REFERENCE_POLICY).apply(reference, caret).text == reference
 
     def _hash(self, hidden: HiddenSpan) -> str:
         data = self._analysis[hidden.block.path].source.data
@@ -323,8 +318,8 @@ class CodevMiner(BlockMiner):
         """Return the caret of a span, and its text."""
         source = self._analysis[hidden.block.path].source
         start, end = hidden.span
-        before, text, after = map(visible_text, (source.data[:start], source.data[start:end], source.data[end:]))
-        return Caret(language=source.language, prefix=before, suffix=after, path=source.path), text
+        caret = file_caret(source.language, source.path, source.data, start, end)
+        return caret, visible_text(source.data[start:end])
 
     def block_span(self, problem: Problem) -> tuple[int, int]:
         """Return the bytes of the block whose masks must fail."""
@@ -351,11 +346,9 @@ class CodevMiner(BlockMiner):
             author = "model" if written else ""
         if not author and self._added_tests:
             alone = get_tests_check(problem).command[-1] == self._added_tests
-            author = "user" if alone or (tests and all(map(self._is_added, tests))) else ""
+            are_added = all(test.startswith(f"{self._added_tests}/") for test in tests)
+            author = "user" if alone or (tests and are_added) else ""
         return problem.model_copy(update={"labels": {**problem.labels, "tests_by": author}}) if author else problem
-
-    def _is_added(self, test: str) -> bool:
-        return test.startswith(f"{self._added_tests}/")
 
     def _problem(self, hidden: HiddenSpan, origin: TaskOrigin, group: str) -> Problem:
         path, kind = hidden.block.path, hidden.block.kind

@@ -54,19 +54,16 @@ class ModelScores(NamedTuple):
         """True for the answers of a baseline, which no model gave."""
         return self.model in BASELINES
 
+    def _about(self, keeps: Callable[[Problem], bool]) -> ModelScores:
+        return self._replace(rows=tuple(row for row in self.rows if keeps(self.problems[row["problem_id"]])))
+
     def select(self, **labels: str) -> ModelScores:
         """Return the rows about problems with these labels."""
-        kept = (
-            row
-            for row in self.rows
-            if all(label(self.problems[row["problem_id"]], name) == value for name, value in labels.items())
-        )
-        return self._replace(rows=tuple(kept))
+        return self._about(lambda problem: all(label(problem, name) == value for name, value in labels.items()))
 
     def of_paper(self) -> ModelScores:
         """Return the rows about the paper's classes of blocks."""
-        kept = (row for row in self.rows if label(self.problems[row["problem_id"]], "block_class") in CLASSES)
-        return self._replace(rows=tuple(kept))
+        return self._about(lambda problem: label(problem, "block_class") in CLASSES)
 
     def means(self, value: Value) -> ProblemMeans:
         """Return the means of a value by problem, in order of their ids; rows without a number do not count."""
@@ -97,7 +94,7 @@ class ScoredRun(NamedTuple):
 
 def few_source_notes(estimates: Sequence[RateEstimate | None]) -> tuple[str, ...]:
     """Return the warnings of intervals, each once."""
-    warnings = dict.fromkeys(one.interval.warning for one in estimates if one is not None)
+    warnings = dict.fromkeys(estimate.interval.warning for estimate in estimates if estimate is not None)
     return tuple(f"Intervals: {warning}." for warning in warnings if warning and "cluster" in warning)[:1]
 
 
@@ -136,9 +133,9 @@ def printed_tables() -> tuple[Table, ...]:
     """Return Tables 3 to 7 and the correlations, as printed."""
     by_title: dict[str, dict[str, dict[str, str]]] = {}
     for row in _printed_rows():
-        parts = _subset(row)
-        if "scenario" in parts and row["table"] != "table_2":
-            scenario, block = [*SCENARIOS.values()][int(parts["scenario"]) - 1], parts.get("block", "all")
+        labels = _subset(row)
+        if "scenario" in labels and row["table"] != "table_2":
+            scenario, block = [*SCENARIOS.values()][int(labels["scenario"]) - 1], labels.get("block", "all")
             # A table of one scenario has its classes as columns, with the average as the last one.
             by_class = row["table"] not in ("table_3", "appendix_c")
             head = CLASSES.get(block, "Average") if by_class else scenario
@@ -147,9 +144,9 @@ def printed_tables() -> tuple[Table, ...]:
             )
             by_title.setdefault(title, {}).setdefault(row["model"] or "Pearson's r", {})[head] = row["value"]
     return tuple(
-        Table(f"codevbench-printed-{place}", title, ("Model", *next(iter(rows.values()))),
+        Table(f"codevbench-printed-{number}", title, ("Model", *next(iter(rows.values()))),
               tuple((model, *cells.values()) for model, cells in rows.items()), (_OTHER_PROBLEMS,))
-        for place, (title, rows) in enumerate(by_title.items(), 3)
+        for number, (title, rows) in enumerate(by_title.items(), 3)
     )  # fmt: skip
 
 
@@ -184,11 +181,10 @@ def _kind(problem: Problem) -> str | None:
     return label(problem, "block") or None
 
 
-USAGE: Final = Weighting("usage", usage_group, lambda _means: usage_shares("block"))
-MACRO: Final = Weighting(
-    "macro", _kind, lambda means: {kind: 1.0 for kind in map(_kind, means.problems) if kind is not None}
+WEIGHTINGS: Final = (
+    Weighting("usage", usage_group, lambda _means: usage_shares("block")),
+    Weighting("macro", _kind, lambda means: {kind: 1.0 for kind in map(_kind, means.problems) if kind is not None}),
 )
-WEIGHTINGS: Final = (USAGE, MACRO)
 
 WEIGHTING_NOTE: Final = (
     "Average: all problems of the classes in the paper alike, as printed. usage: kinds of blocks by their shares of "
@@ -203,7 +199,7 @@ SCENARIO_TABLE: Final = "codevbench-scenarios-"
 CLASS_TABLE: Final = "codevbench-classes-"
 """Beginning of the names of the tables by class of blocks; the scenario follows."""
 
-_INTERVALS: Final = "Percentages with 95% intervals, resampled by repository."
+INTERVALS: Final = "Percentages with 95% intervals, resampled by repository."
 _PRINTED_TABLES: Final = dict(zip(SCENARIOS, ("4", "5", "6", "7"), strict=True))
 
 
@@ -223,7 +219,8 @@ def _scenario_table(run: ScoredRun) -> Table:
     for model in run.models:
         parts = [model.select(scenario=scenario) for scenario in SCENARIOS]
         lines = {"average": [part.of_paper().mean(passed) for part in parts]}
-        lines |= {one.title: [one.mean(part.means(passed)) for part in parts] for one in WEIGHTINGS}
+        for weighting in WEIGHTINGS:
+            lines[weighting.title] = [weighting.mean(part.means(passed)) for part in parts]
         for title, line in lines.items():
             estimates += line
             rows.append((model.title, title, *map(percent, line)))
@@ -232,7 +229,7 @@ def _scenario_table(run: ScoredRun) -> Table:
         f"Pass@1 by scenario, {run.about} (the paper's Table 3, in form)",
         ("Model", "Weighting", *SCENARIOS.values()),
         tuple(rows),
-        (f"{_INTERVALS} {WEIGHTING_NOTE}", *few_source_notes(estimates)),
+        (f"{INTERVALS} {WEIGHTING_NOTE}", *few_source_notes(estimates)),
     )
 
 
@@ -241,15 +238,15 @@ def _class_table(run: ScoredRun, scenario: str) -> Table:
     for model in run.models:
         part = model.select(scenario=scenario)
         cells = [part.select(block_class=name).mean(passed) for name in CLASSES]
-        weighted = [one.mean(part.means(passed)) for one in WEIGHTINGS]
+        weighted = [weighting.mean(part.means(passed)) for weighting in WEIGHTINGS]
         rows.append((model.title, *map(percent, (*cells, part.of_paper().mean(passed), *weighted))))
     return Table(
         f"{CLASS_TABLE}{scenario}-{run.suffix}",
         f"Pass@1 by class of blocks, scenario {SCENARIOS[scenario]}, {run.about} "
         f"(the paper's Table {_PRINTED_TABLES[scenario]}, in form)",
-        ("Model", *CLASSES.values(), "Average", *(one.title for one in WEIGHTINGS)),
+        ("Model", *CLASSES.values(), "Average", *(weighting.title for weighting in WEIGHTINGS)),
         tuple(rows),
-        (f"{_INTERVALS} {_sizes(run, scenario)} {WEIGHTING_NOTE}",),
+        (f"{INTERVALS} {_sizes(run, scenario)} {WEIGHTING_NOTE}",),
     )
 
 
@@ -279,7 +276,7 @@ def _other_table(run: ScoredRun) -> Table:
         f"Pass@1 of kinds of blocks that the paper does not have, {run.about}",
         ("Model", "Scenario", *OTHER_BLOCKS.values(), "Average"),
         tuple(rows),
-        (_INTERVALS,),
+        (INTERVALS,),
     )
 
 
@@ -322,24 +319,17 @@ def _rows(run: ScoredRun) -> Iterator[tuple[str, ...]]:
             part = model.select(scenario=scenario)
             if part.rows:
                 lines = part.mean(answer_lines)
+                references = reference_lines(part, profile_named(run.profile)).values()
                 yield (
-                    model.title, title, percent(part.mean(passed)), percent(part.mean(similarity)), _number(lines),
-                    _mean(reference_lines(part, profile_named(run.profile))),
+                    model.title, title, percent(part.mean(passed)), percent(part.mean(similarity)),
+                    NO_VALUE if lines is None else f"{lines.value:.1f}", f"{sum(references) / len(references):.1f}",
                 )  # fmt: skip
 
 
-def reference_lines(part: ModelScores, profile: Profile) -> tuple[int, ...]:
-    """Return the lines of the references of a model's problems, counted as those of answers."""
-    names = sorted({row["problem_id"] for row in part.rows})
-    return tuple(count_lines(part.problems[name].reference, profile) for name in names)
-
-
-def _mean(values: tuple[int, ...]) -> str:
-    return f"{sum(values) / len(values):.1f}" if values else NO_VALUE
-
-
-def _number(estimate: RateEstimate | None) -> str:
-    return NO_VALUE if estimate is None else f"{estimate.value:.1f}"
+def reference_lines(scores: ModelScores, profile: Profile) -> dict[str, int]:
+    """Return the lines of the references of a model's problems by id, counted as those of answers."""
+    names = sorted({row["problem_id"] for row in scores.rows})
+    return {name: count_lines(scores.problems[name].reference, profile) for name in names}
 
 
 class ScenarioPoint(NamedTuple):
@@ -367,7 +357,7 @@ def _correlation_table(run: ScoredRun) -> Table:
     rows = []
     for scenario, title in SCENARIOS.items():
         points = scenario_points(run, scenario)
-        series = [one.passed for one in points], [one.similarity for one in points]
+        series = [point.passed for point in points], [point.similarity for point in points]
         linear, rank = pearson(*series), spearman(*series)
         if len(points) < FEWEST_MODELS:
             remark = f"fewer than {FEWEST_MODELS} models: no correlation"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from caretbench.problem import Problem
@@ -71,14 +71,13 @@ _SUBJECTS: Final[Mapping[str, tuple[str, Callable[[Problem], str], tuple[str, ..
 }
 
 
-def distributions(problems: Iterable[Problem]) -> Iterator[Share]:
+def distributions(problems: Collection[Problem]) -> Iterator[Share]:
     """Yield the shares of the problems, next to the printed ones; nothing without problems."""
-    known = list(problems)
     for name, (title, value_of, values) in _SUBJECTS.items():
-        counts = Counter(map(value_of, known))
-        for value in values if known else ():
+        counts = Counter(map(value_of, problems))
+        for value in values if problems else ():
             printed = usage_shares(name).get(value)
-            yield Share(title, value.replace("_", " "), 100 * counts[value] / len(known), printed)
+            yield Share(title, value.replace("_", " "), 100 * counts[value] / len(problems), printed)
 
 
 _NOMINAL = {"type": "nominal", "title": None, "sort": None}
@@ -98,12 +97,12 @@ def result_charts(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
 
 def _name(title: str, run: ScoredRun, runs: Sequence[ScoredRun]) -> str:
     """Return a model's title, with policy and profile where there are several."""
-    several = [field for field in ("policy", "profile") if len({getattr(one, field) for one in runs}) > 1]
+    several = [field for field in ("policy", "profile") if len({getattr(other, field) for other in runs}) > 1]
     more = ", ".join(getattr(run, field) for field in several)
     return f"{title} ({more})" if more else title
 
 
-def _usage_values(problems: Iterable[Problem]) -> Iterator[dict[str, Any]]:
+def _usage_values(problems: Collection[Problem]) -> Iterator[dict[str, Any]]:
     for share in distributions(problems):
         common = {"subject": share.subject, "value": share.value}
         yield {**common, "of": "problems", "share": round(share.problems, 2)}
@@ -120,9 +119,7 @@ def _line_values(runs: Sequence[ScoredRun]) -> Iterator[dict[str, Any]]:
                 mean = part.mean(answer_lines)
                 if mean is not None:
                     yield {"model": _name(model.title, run, runs), "scenario": title, "lines": round(mean.value, 2)}
-                names = sorted({row["problem_id"] for row in part.rows})
-                counts = reference_lines(part, profile_named(run.profile))
-                references[title] |= dict(zip(names, counts, strict=True))
+                references[title] |= reference_lines(part, profile_named(run.profile))
         for title, lines in references.items():
             if lines:
                 mean_lines = round(sum(lines.values()) / len(lines), 2)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
-from caretbench.metrics.paired import Comparison, Pair, compare_family
+from caretbench.grouping import grouped
+from caretbench.metrics.paired import Pair, compare_family
 from caretbench.problem import FileSplice, Problem
 from caretbench.suites.codevbench.scenario_names import (
     BLOCK_SPAN,
@@ -23,6 +23,7 @@ from caretbench.suites.codevbench.scenario_names import (
     label,
 )
 from caretbench.suites.codevbench.tables.rate_tables import (
+    INTERVALS,
     ModelScores,
     ScoredRun,
     empty_answer,
@@ -32,7 +33,7 @@ from caretbench.suites.codevbench.tables.rate_tables import (
     scored_runs,
     similarity_tables,
 )
-from caretbench.suites.problem_means import NO_VALUE, RateEstimate, ScoreRow, percent
+from caretbench.suites.problem_means import RateEstimate, ScoreRow, difference_points, percent
 from caretbench.suites.suite_types import Table
 from caretbench.text_tables import p_text
 
@@ -73,13 +74,12 @@ BLOCK_TABLE = "codevbench-blocks"
 """Name of the table."""
 
 
-def data_tables(problems: Iterable[Problem]) -> tuple[Table, ...]:
+def data_tables(problems: Collection[Problem]) -> tuple[Table, ...]:
     """Return the mean number of problems of a repository by scenario and class of blocks."""
-    known = list(problems)
-    repositories = len({problem.cluster for problem in known})
-    counts = Counter((label(problem, "block_class"), label(problem, "scenario")) for problem in known)
+    repositories = len({problem.cluster for problem in problems})
+    counts = Counter((label(problem, "block_class"), label(problem, "scenario")) for problem in problems)
     rows = tuple(_rows(counts, repositories)) if repositories else ()
-    authors = Counter(label(problem, "tests_by") for problem in known)
+    authors = Counter(label(problem, "tests_by") for problem in problems)
     others = ", ".join(
         f"{authors[name]} by tests of {AUTHORS[name].lower()}" for name in ("user", "model") if authors[name]
     )
@@ -109,9 +109,6 @@ def _cells(numbers: Sequence[int], repositories: int) -> list[str]:
     return [f"{number / repositories:.1f} ({number})" for number in numbers]
 
 
-_INTERVALS = "Percentages with 95% intervals, resampled by repository."
-
-
 def scenario_tables(run: ScoredRun) -> Iterator[Table]:
     """Yield the tables of those scenarios that the run has."""
     yield from (table for table in (_cut_table(run), _suffix_table(run), _retrieval_table(run)) if table.rows)
@@ -138,7 +135,7 @@ def _cut_table(run: ScoredRun) -> Table:
         ("Model", *CUTS.values(), "Answered where nothing was due", "Empty where code was due"),
         tuple(rows),
         (
-            f"{_INTERVALS} Pass@1 by cut; the last two columns are shares of answers: those that insert something "
+            f"{INTERVALS} Pass@1 by cut; the last two columns are shares of answers: those that insert something "
             "where the block is complete, and blank ones where something is missing.",
         ),
     )
@@ -156,33 +153,9 @@ def _suffix_table(run: ScoredRun) -> Table:
         f"Pass@1 in the two cases of scenario 3, {run.about}",
         ("Model", *SUFFIX_CUTS.values(), "Both"),
         tuple(rows),
-        (f"{_INTERVALS} File emptied: nothing after the caret is shown. Function emptied: the rest of the function is "
+        (f"{INTERVALS} File emptied: nothing after the caret is shown. Function emptied: the rest of the function is "
          "not shown, the rest of the file is.",),
     )  # fmt: skip
-
-
-class RetrievalEffect(NamedTuple):
-    """Pass@1 of a model on the same blocks in scenarios 1 and 4."""
-
-    model: str
-    first: RateEstimate
-    second: RateEstimate
-    comparison: Comparison
-
-    @property
-    def verdict(self) -> str:
-        """Direction of the difference, or that there is none to be seen."""
-        return self.comparison.verdict("scenario 4 higher", "scenario 4 lower")
-
-
-def retrieval_effects(run: ScoredRun) -> tuple[RetrievalEffect, ...]:
-    """Return scenario 4 next to scenario 1 for each model with blocks in both, with p values for all models."""
-    paired = [(model, *sides) for model in run.models if (sides := _sides(model)) is not None]
-    comparisons = compare_family([pair for *_, pair in paired], seed=run.models[0].seed if paired else 0)
-    return tuple(
-        RetrievalEffect(model.title, first, second, one)
-        for (model, first, second, _), one in zip(paired, comparisons, strict=True)
-    )
 
 
 def _sides(model: ModelScores) -> tuple[RateEstimate, RateEstimate, Pair] | None:
@@ -204,12 +177,12 @@ def _sides(model: ModelScores) -> tuple[RateEstimate, RateEstimate, Pair] | None
 
 def _by_block(model: ModelScores) -> Mapping[tuple[str, str, str], tuple[Problem, float]]:
     """Return a problem of each block, and the mean of its verdicts."""
-    verdicts: dict[tuple[str, str, str], list[tuple[Problem, float]]] = defaultdict(list)
     means = model.means(passed)
-    for problem, value in zip(means.problems, means.values, strict=True):
-        block = block_of(problem)
-        if block is not None:
-            verdicts[block].append((problem, value))
+    verdicts = grouped(
+        (block, (problem, value))
+        for problem, value in zip(means.problems, means.values, strict=True)
+        if (block := block_of(problem)) is not None
+    )
     return {block: (pairs[0][0], sum(value for _, value in pairs) / len(pairs)) for block, pairs in verdicts.items()}
 
 
@@ -221,30 +194,25 @@ def block_of(problem: Problem) -> tuple[str, str, str] | None:
 
 
 def _retrieval_table(run: ScoredRun) -> Table:
-    effects = retrieval_effects(run)
-    rows = [
+    """Return scenario 4 next to scenario 1 for each model with blocks in both, with p values for all models."""
+    paired = [(model.title, *sides) for model in run.models if (sides := _sides(model)) is not None]
+    comparisons = compare_family([pair for *_, pair in paired], seed=run.models[0].seed if paired else 0)
+    rows = tuple(
         (
-            one.model, str(one.comparison.n), percent(one.first), percent(one.second), _difference(one.comparison),
-            p_text(one.comparison.p_value, one.comparison.family), one.verdict,
+            model, str(comparison.n), percent(first), percent(second), difference_points(comparison),
+            p_text(comparison.p_value, comparison.family),
+            comparison.verdict("scenario 4 higher", "scenario 4 lower"),
         )
-        for one in effects
-    ]  # fmt: skip
+        for (model, first, second, _), comparison in zip(paired, comparisons, strict=True)
+    )  # fmt: skip
     return Table(
         f"codevbench-retrieval-{run.suffix}",
         f"Scenario 4 next to scenario 1 on the same blocks, {run.about}",
         ("Model", "Blocks", "Scenario 1", "Scenario 4", "Difference (points)", "p (tests)", "Verdict"),
-        tuple(rows),
-        (f"{_INTERVALS} Paired by block; p values by random sign flips (McNemar's test for independent blocks), "
-         f"adjusted for {len(effects)} models (max-T).",),
+        rows,
+        (f"{INTERVALS} Paired by block; p values by random sign flips (McNemar's test for independent blocks), "
+         f"adjusted for {len(rows)} models (max-T).",),
     )  # fmt: skip
-
-
-def _difference(comparison: Comparison) -> str:
-    low, high = comparison.interval.low, comparison.interval.high
-    if not math.isfinite(comparison.difference):
-        return NO_VALUE
-    note = f"\n{100 * low:+.1f} to {100 * high:+.1f}" if math.isfinite(low) and math.isfinite(high) else ""
-    return f"{100 * comparison.difference:+.1f}{note}"
 
 
 def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -266,10 +266,9 @@ class StoredAnswer(BaseModel):
     latency: Latency | None = None
 
 
-def total_cost(answers: Iterable[StoredAnswer]) -> float | None:
-    """Return the cost of answers in US dollars; None if that of one is not known: the sum would be too low."""
+def sum_of_costs(costs: Sequence[float | None]) -> float | None:
+    """Return the sum of costs; None if one is not known: the sum of the others would be too low."""
     # Local models and servers without prices have no cost, which is not the same as none.
-    costs = [answer.cost for answer in answers]
     stated = [cost for cost in costs if cost is not None]
     return sum(stated) if len(stated) == len(costs) else None
 

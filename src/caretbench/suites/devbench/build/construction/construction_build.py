@@ -30,7 +30,7 @@ from caretbench.suites.devbench.build.construction.build_folder import (
     ConstructionManifest,
     ConstructionOptions,
     InstanceRequest,
-    total_cost,
+    sum_of_costs,
 )
 from caretbench.suites.devbench.build.construction.candidates import InstanceExamination
 from caretbench.suites.devbench.build.construction.gate_runs import GateRuns, ProgramOfAnswer
@@ -378,7 +378,7 @@ class InstanceBuild:
                 "instances": dict(sorted(cells.items())),
                 "yields": {cell: dict(sorted(counts.items())) for cell, counts in sorted(yields.items())},
                 "models": self.models.names(GENERATOR_ROLE),
-                "cost": total_cost(answers),
+                "cost": sum_of_costs([answer.cost for answer in answers]),
                 "request_hours": sum(answer.latency.last_s for answer in answers if answer.latency is not None) / 3600,
                 "versions": versions(),
             }

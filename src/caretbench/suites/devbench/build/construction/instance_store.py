@@ -28,8 +28,8 @@ from caretbench.suites.devbench.build.construction.build_folder import (
     InstanceRequest,
     StoredAnswer,
     bounded_diagnosis,
+    sum_of_costs,
     summary_line,
-    total_cost,
 )
 from caretbench.suites.devbench.build.construction.candidates import (
     GeneratedInstance,
@@ -162,7 +162,7 @@ class InstanceStore:
     def _cost(self, name: str) -> float | None:
         track = self._tracks.get(name)
         keys = [(request.generator, request.key) for request in track.requests] if track is not None else []
-        return total_cost(self.answers[key] for key in keys if key in self.answers)
+        return sum_of_costs([self.answers[key].cost for key in keys if key in self.answers])
 
     def problem(self, name: str) -> Problem | None:
         """Return the problem of an accepted instance."""
