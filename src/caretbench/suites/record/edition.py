@@ -20,8 +20,9 @@ from pydantic import Field, JsonValue
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.files import cache_folder, read_rows, sha256_text
-from caretbench.problem import Caret, FileSplice, Label, PredicateCheck, Problem, Provenance, Row, TestsCheck
-from caretbench.projects.file_spans import visible_text
+from caretbench.grouping import grouped
+from caretbench.problem import FileSplice, Label, PredicateCheck, Problem, Provenance, Row, TestsCheck
+from caretbench.projects.file_spans import file_caret, visible_text
 from caretbench.projects.project import ignored_patterns
 from caretbench.projects.settings import read_settings
 from caretbench.suites.c3bench.measures import SCALE_PREDICATE
@@ -171,14 +172,14 @@ def stored_project(project: EditionProject, store: SnapshotStore, *, renamed: bo
     Raises:
         DataError: it is not in the cache, or its files are not those of the edition.
     """
-    wanted = project.renamed if renamed else project.snapshot
+    expected = project.renamed if renamed else project.snapshot
     root = laid_out_folder(project.layout, project.name, project.renamed if renamed else "")
     if not root.is_dir():
         raise DataError(f"{project.name}: not here; caretbench pull record fetches it")
     snapshot = store.add(root, ignore=ignored_patterns(root, read_settings(root).ignore))
-    if snapshot.id != wanted:
+    if snapshot.id != expected:
         raise DataError(
-            f"{project.name}: {root} has other files than the edition's ({snapshot.id[:12]}, not {wanted[:12]}); "
+            f"{project.name}: {root} has other files than the edition's ({snapshot.id[:12]}, not {expected[:12]}); "
             "remove it and run caretbench pull record again"
         )
     return snapshot
@@ -192,14 +193,10 @@ def edition_problems(edition: Edition, store: SnapshotStore) -> tuple[list[Probl
     """
     problems: list[Problem] = []
     missing: dict[str, str] = {}
-    tasks: dict[str, list[RecordTask]] = {name: [] for name in edition.projects}
-    for task in edition.tasks:
-        tasks[task.project].append(task)
-    for name, own in tasks.items():
-        if not own:
-            continue
+    tasks = grouped((task.project, task) for task in edition.tasks)
+    for name, project in edition.projects.items():
         try:
-            problems += _problems(edition.projects[name], own, store)
+            problems += _problems(project, tasks[name], store)
         except DataError as error:
             missing[name] = str(error)
     if not problems:
@@ -227,18 +224,13 @@ def made_problem(project: EditionProject, task: RecordTask, snapshot: Snapshot) 
     names = {"tests": tuple(project.tests[number] for number in numbers(task.tests))} if task.tests else {}
     measured = {"minimum_tests": task.minimum_tests, "reference_s": task.reference_s, **names}
     check = project.checks[task.check].model_copy(update=measured)
+    caret = file_caret(project.language, task.path, data, task.start, task.suffix)
     asked = PredicateCheck(name=SCALE_PREDICATE, arguments={"specification": dict(task.scale)})
     wordings = scale_instructions(ScaleSpecification.of(task.scale)) if task.scale else ()
     return Problem(
         id=task.id,
         suite="record",
-        shown=Caret(
-            language=project.language,
-            prefix=visible_text(data[: task.start]),
-            suffix="" if task.suffix is None else visible_text(data[task.suffix :]),
-            path=task.path,
-            instruction=chosen_wording(wordings, task.id) if wordings else None,
-        ),
+        shown=caret.model_copy(update={"instruction": chosen_wording(wordings, task.id)}) if wordings else caret,
         splice=FileSplice(
             snapshot=snapshot.id, path=task.path, start=task.start, end=task.end,
             newline="\r\n" if task.newline == "\r\n" else "\n",
@@ -266,11 +258,8 @@ def block_hash(data: bytes, start: int, end: int) -> str:
 
 def numbers(text: str) -> list[int]:
     """Return the numbers that ``0-3,7`` lists."""
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        numbers += range(int(first), int(last or first) + 1)
-    return numbers
+    ranges = (part.partition("-") for part in text.split(","))
+    return [number for first, _, last in ranges for number in range(int(first), int(last or first) + 1)]
 
 
 def numbers_text(values: list[int]) -> str:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.languages import get_language
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules
-from caretbench.projects.answer_requests import workspace_request
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.c3bench.measures import BLIND_SCALE, blind_answer, failed_predicates
 from caretbench.suites.record.edition import asks_instructions, edition_problems, read_edition
 from caretbench.suites.suite_types import Measurement, ProblemSet, Stratification
-
-if TYPE_CHECKING:
-    from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 
 
 class RecordProfile(ProfileRules):
@@ -56,14 +52,9 @@ class Record(Suite):
         """
         edition = read_edition(source).of_kind(instructed=asks_instructions(source))
         problems, missing = edition_problems(edition, SnapshotStore())
-        present = len(edition.tasks) - len(problems)
-        coverage = (f"{edition.name}: {len(problems)} of {len(edition.tasks)} problems are here",) if present else ()
-        return ProblemSet.of(edition.name, problems, (*coverage, *missing.values()))
-
-    def make_request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
-        """Return the request that runs the deciding tests on an answer; None for a null answer."""
-        del profile  # both profiles use the same request
-        return None if text is None else workspace_request(problem, text)
+        coverage = f"{edition.name}: {len(problems)} of {len(edition.tasks)} problems are here"
+        notes = [coverage] if len(problems) < len(edition.tasks) else []
+        return ProblemSet.of(edition.name, problems, (*notes, *missing.values()))
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Return the similarity to the reference, and whether an instruction is followed: that is part of passing."""

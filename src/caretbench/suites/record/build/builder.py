@@ -20,6 +20,7 @@ from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.extraction.policies import get_policy
 from caretbench.files import read_rows, write_rows
+from caretbench.grouping import grouped
 from caretbench.options import Option, StringList
 from caretbench.progress import FolderProgress, Progress
 from caretbench.suites.record.build.figures import edition_tables
@@ -78,14 +79,11 @@ def locked_packages(recipe: EditionRecipe, folders: Sequence[Path]) -> dict[str,
     for folder in folders:
         path = edition_file(folder, LOCKS_FILE)
         rows = list(read_rows(path, LockedPackage)) if path.is_file() else []
-        known = {*locks}
-        for row in rows:
-            if row.project not in known:
-                locks.setdefault(row.project, []).append(row)
+        locks = grouped((row.project, row) for row in rows) | locks
     return {
-        one.name: tuple(locks.get(one.name, ())) or resolve(one.name, one.language, one.packages)
-        for one in recipe.projects
-        if one.packages
+        project.name: tuple(locks.get(project.name, ())) or resolve(project.name, project.language, project.packages)
+        for project in recipe.projects
+        if project.packages
     }
 
 
@@ -116,12 +114,12 @@ class RecordBuilder(Builder):
             raise UsageError("build record: name one recipe, RECIPE.toml")
         path = Path(sources[0])
         recipe = read_recipe(path)
-        only = options["only"] or [one.name for one in recipe.projects]
-        unknown = sorted({*only} - {one.name for one in recipe.projects})
-        if unknown:
+        only = options["only"] or [project.name for project in recipe.projects]
+        if unknown := sorted({*only} - {project.name for project in recipe.projects}):
             raise UsageError(f"--only {unknown[0]}: {path} has no such project")
         with folder_lock(output):
-            recipe = recipe.model_copy(update={"projects": tuple(one for one in recipe.projects if one.name in only)})
+            chosen = tuple(project for project in recipe.projects if project.name in only)
+            recipe = recipe.model_copy(update={"projects": chosen})
             locks = locked_packages(recipe, (output, path.parent))
             write_rows(output / LOCKS_FILE, [row for name in sorted(locks) for row in locks[name]])
             if path.resolve() != (output / RECIPE_FILE).resolve():
@@ -131,8 +129,8 @@ class RecordBuilder(Builder):
             for entry in recipe.projects:
                 built.append(_built(recipe, entry, locks.get(entry.name, ()), output, options, progress))
                 progress("projects", 1, None)
-            write_rows(output / PROJECTS_FILE, [one.project for one in built])
-            write_rows(output / TASKS_FILE, [task for one in built for task in one.tasks])
+            write_rows(output / PROJECTS_FILE, [done.project for done in built])
+            write_rows(output / TASKS_FILE, [task for done in built for task in done.tasks])
         return _result(built, output)
 
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
@@ -149,19 +147,20 @@ class RecordBuilder(Builder):
         facts = read_edition(edition)
         recipe = read_recipe(facts.folder / RECIPE_FILE)
         locks = locked_packages(recipe, (facts.folder,))
-        wanted = [one for one in recipe.projects if facts.projects.get(one.name) and facts.projects[one.name].snapshot]
+        built = {name for name, project in facts.projects.items() if project.snapshot}
+        entries = [entry for entry in recipe.projects if entry.name in built]
         failed = []
-        for entry in wanted:
+        for entry in entries:
             try:
                 renamed = {task.path for task in facts.tasks if task.renamed and task.project == entry.name}
                 place_project(facts.projects[entry.name], entry, locks.get(entry.name, ()), renamed, mirror)
             except DataError as error:
                 failed.append(str(error))
                 note(str(error))
-            progress(1, len(wanted))
-        if failed and len(failed) == len(wanted):
+            progress(1, len(entries))
+        if failed and len(failed) == len(entries):
             raise DataError(failed[0])
-        return len(wanted) - len(failed), len(wanted)
+        return len(entries) - len(failed), len(entries)
 
     def verify(
         self, edition: str, sample: int, seed: int, executor: Callable[[], Dispatcher], progress: Progress
@@ -241,16 +240,10 @@ def _rows_of(
     stored = laid_out_project(root)
     rows = task_rows(project.name, chosen_problems(folder.problems(), recipe), stored.snapshot)
     verdicts: Counter[str] = Counter(row.verdict for row in folder.validity().values())
-    update = {
-        "snapshot": stored.snapshot.id if rows.tasks else "",
-        "checks": rows.checks,
-        "tests": rows.tests,
-        "verdicts": dict(sorted(verdicts.items())),
-        "reason": "" if rows.tasks else "no valid problem",
-    }
-    project = project.model_copy(update=update)
+    update = {"checks": rows.checks, "tests": rows.tests, "verdicts": dict(sorted(verdicts.items()))}
     if not rows.tasks:
-        return BuiltProject(project)
+        return BuiltProject(project.model_copy(update={**update, "reason": "no valid problem"}))
+    project = project.model_copy(update={**update, "snapshot": stored.snapshot.id})
     engine = BoundedExecutor(jobs, workspace_runner=WorkspaceRunner(), check=lambda: None)
     try:
         # humanize's took two minutes, in which the last line said "candidates: 40 of 40".
@@ -266,15 +259,15 @@ def _rows_of(
 
 
 def _result(built: Sequence[BuiltProject], output: Path) -> BuildResult:
-    total = sum(len(one.tasks) for one in built)
-    groups = sum(len({task.group for task in one.tasks}) for one in built)
+    total = sum(len(tasks) for _, tasks, _ in built)
+    groups = sum(len({task.group for task in tasks}) for _, tasks, _ in built)
     rows = [
-        [one.project.name, one.project.language, str(len(one.tasks)), f"{one.wall_s / 60:.1f}", one.project.reason]
-        for one in built
+        [project.name, project.language, str(len(tasks)), f"{wall_s / 60:.1f}", project.reason]
+        for project, tasks, wall_s in built
     ]
     last = f"\n{output}: {total} problems in {groups} overlap groups; caretbench run record --data {output} -m …"
     return BuildResult(
         lines=(*align_columns(rows, ("project", "language", "problems", "minutes", "reason")), last),
-        numbers={"problems": total, "groups": groups, "projects": [one.project.name for one in built if one.tasks]},
+        numbers={"problems": total, "groups": groups, "projects": [done.project.name for done in built if done.tasks]},
         usable=bool(total),
     )

@@ -42,10 +42,11 @@ def edition_tables(edition: Edition) -> tuple[Table, Table]:
     groups = Counter(project for project, _ in {(task.project, task.group) for task in tasks})
     rows = tuple(
         (
-            one.name, one.language, one.licence, one.date, str(counts[one.name]), str(groups[one.name]),
-            str(renamed[one.name]), str(instructed[one.name]), _words(one.verdicts) or one.reason,
+            name, project.language, project.licence, project.date, str(counts[name]), str(groups[name]),
+            str(renamed[name]), str(instructed[name]),
+            ", ".join(f"{count} {verdict}" for verdict, count in project.verdicts.items()) or project.reason,
         )
-        for one in edition.projects.values()
+        for name, project in edition.projects.items()
     )  # fmt: skip
     heads = (
         "project", "language", "licence", "release", "problems", "groups", "renamed", "instructed",
@@ -56,18 +57,10 @@ def edition_tables(edition: Edition) -> tuple[Table, Table]:
     return Table("projects", title, heads, rows), _power(tasks)
 
 
-def _words(verdicts: object) -> str:
-    return ", ".join(f"{count} {name}" for name, count in verdicts.items()) if isinstance(verdicts, dict) else ""
-
-
 def _power(tasks: Sequence[RecordTask]) -> Table:
     pairs = _MODELS * (_MODELS - 1) // 2
     rows = tuple(
-        (
-            f"{spread:.2f}",
-            f"{100 * smallest_difference(tasks, spread, 1):.1f}",
-            f"{100 * smallest_difference(tasks, spread, pairs):.1f}",
-        )
+        (f"{spread:.2f}", *(f"{100 * smallest_difference(tasks, spread, number):.1f}" for number in (1, pairs)))
         for spread in _SPREADS
     )
     return Table(

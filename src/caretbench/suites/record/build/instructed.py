@@ -35,7 +35,7 @@ def instructed_tasks(
     """
     number = round(recipe.instructed * len(tasks)) if project.language in LANGUAGES else 0
     rows: dict[str, RecordTask] = {}
-    for task in sorted(tasks, key=lambda one: sha256_text(str(recipe.seed), "instructed", one.id)):
+    for task in sorted(tasks, key=lambda task: sha256_text(str(recipe.seed), "instructed", task.id)):
         if len(rows) == _SPARE * number:
             break
         row = None if task.group in rows else _row(project.language, task, snapshot.read(task.path))
@@ -48,7 +48,7 @@ def instructed_tasks(
         for name, problem in problems.items()
         for kind, text in (
             (_REFERENCE, problem.reference),
-            *((one.name, one.text) for one in answers_to_refuse(problem)),
+            *((answer.name, answer.text) for answer in answers_to_refuse(problem)),
         )
     ]
     for result in engine.submit(requests):

@@ -41,6 +41,7 @@ from caretbench.suites.record.edition import record_cache
 
 _NPM_REGISTRY: Final = "https://registry.npmjs.org"
 _PURE: Final = "-none-any.whl"
+_SHA256: Final = r"^[0-9a-f]{64}$"
 
 
 class LockedPackage(Row):
@@ -51,7 +52,7 @@ class LockedPackage(Row):
     name: str
     version: str = ""
     file: str
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    sha256: str = Field(pattern=_SHA256)
     place: str = ""
     """Folder of the project into which it is unpacked."""
 
@@ -104,8 +105,8 @@ def _address(package: LockedPackage, remedy: str) -> str:
     if package.index == "npm":
         return _npm_address(package.name, package.file)
     listed = package_files(normalised_name(package.name), remedy=remedy)
-    same = next((one for one in listed if one.sha256 == package.sha256), None)
-    entry = same or next((one for one in listed if one.name == package.file), None)
+    same = next((file for file in listed if file.sha256 == package.sha256), None)
+    entry = same or next((file for file in listed if file.name == package.file), None)
     if entry is None:
         raise DataError(f"{package.shown}: the package index has no {package.file} any more; {remedy}")
     if entry.sha256 not in ("", package.sha256):
@@ -187,25 +188,25 @@ def resolve(project: str, language: str, requirements: Sequence[str]) -> tuple[L
     if not requirements:
         return ()
     packages = _resolve_python(requirements) if language == "python" else _resolve_npm(requirements)
-    ordered = sorted(packages, key=lambda one: (one.place, one.name))
-    return tuple(one.model_copy(update={"project": project}) for one in ordered)
+    ordered = sorted(packages, key=lambda package: (package.place, package.name))
+    return tuple(package.model_copy(update={"project": project}) for package in ordered)
 
 
 def _resolve_python(requirements: Sequence[str]) -> list[LockedPackage]:
     with tempfile.TemporaryDirectory() as folder:
-        wanted = Path(folder, "requirements.in")
-        wanted.write_text("".join(f"{one}\n" for one in requirements))
+        listed = Path(folder, "requirements.in")
+        listed.write_text("".join(f"{requirement}\n" for requirement in requirements))
         uv = find_uv()
         if uv is not None:
-            command = [uv, "pip", "compile", "-q", "--python-version", "3.11", "--no-header", "--no-annotate", wanted]
+            command = [uv, "pip", "compile", "-q", "--python-version", "3.11", "--no-header", "--no-annotate", listed]
             lines = [line.split(" ;")[0].strip() for line in _run(command).splitlines()]
             pinned = [line.split("==") for line in lines if "==" in line]
         else:
             report = Path(folder, "report.json")
             pip = [sandbox_python(), "-m", "pip", "install", "-q", "--dry-run", "--ignore-installed"]
-            _run([*pip, "--only-binary", ":all:", "--report", report, "-r", wanted])
-            metadata = [one["metadata"] for one in json.loads(report.read_bytes())["install"]]
-            pinned = [[str(one["name"]), str(one["version"])] for one in metadata]
+            _run([*pip, "--only-binary", ":all:", "--report", report, "-r", listed])
+            metadata = [package["metadata"] for package in json.loads(report.read_bytes())["install"]]
+            pinned = [[str(package["name"]), str(package["version"])] for package in metadata]
     return [_wheel(name, version) for name, version in pinned]
 
 
@@ -234,22 +235,21 @@ def _resolve_npm(requirements: Sequence[str]) -> list[LockedPackage]:
                 continue  # optional ones are for other systems
             name = entry.get("name") or path.rpartition("node_modules/")[2]
             file = f"{name.rpartition('/')[2]}-{entry['version']}.tgz"
-            download = PinnedFile(file, 0, "")
-            digest = _npm_digest(name, download, str(entry["integrity"]), Path(folder))
+            digest = _npm_digest(name, file, str(entry["integrity"]), Path(folder))
             packages.append(
                 LockedPackage(index="npm", name=name, version=entry["version"], file=file, sha256=digest, place=path)
             )
     return packages
 
 
-def _npm_digest(name: str, file: PinnedFile, integrity: str, folder: Path) -> str:
+def _npm_digest(name: str, file: str, integrity: str, folder: Path) -> str:
     """Fetch a tarball into the cache, hold it against npm's own hash, and return its SHA-256."""
     import base64
     import hashlib
 
     import httpx
 
-    address = _npm_address(name, file.path)
+    address = _npm_address(name, file)
     try:
         answer = httpx.get(address, timeout=60, follow_redirects=True).raise_for_status()
     except httpx.HTTPError as error:
@@ -258,7 +258,7 @@ def _npm_digest(name: str, file: PinnedFile, integrity: str, folder: Path) -> st
     if base64.b64encode(hashlib.new(kind, answer.content).digest()).decode() != expected:
         raise DataError(f"{address}: not the file that npm's index describes ({integrity})")
     digest = hashlib.sha256(answer.content).hexdigest()
-    place = record_cache() / "archives" / digest / file.path
+    place = record_cache() / "archives" / digest / file
     place.parent.mkdir(parents=True, exist_ok=True)
     part = folder / "part"
     part.write_bytes(answer.content)
@@ -278,7 +278,6 @@ def _run(command: Sequence[object], folder: Path | None = None) -> str:
 _SOURCE: Final = re.compile(
     r"pypi:[\w.-]+==[\w.!+-]+|npm:(?:@[\w.-]+/)?[\w.-]+@[\w.-]+|https://\S+|git\+\S+@[0-9a-f]{40}"
 )
-_SHA256: Final = r"^[0-9a-f]{64}$"
 _ISO_DATE: Final = r"^\d{4}-\d{2}-\d{2}$"
 
 
@@ -351,8 +350,8 @@ class RecipeProject(PinnedSource):
 
     def layout(self, packages: tuple[LockedPackage, ...]) -> str:
         """Return the hash of all that determines the files of the project."""
-        own = self.model_dump_json(exclude={"why", "previous", "licence_source", "exclude_tests", "spans", "held_out"})
-        return sha256_text(own, *(one.model_dump_json() for one in packages))
+        text = self.model_dump_json(exclude={"why", "previous", "licence_source", "exclude_tests", "spans", "held_out"})
+        return sha256_text(text, *(package.model_dump_json() for package in packages))
 
 
 class EditionRecipe(Row):
@@ -382,10 +381,10 @@ class EditionRecipe(Row):
 
     @model_validator(mode="after")
     def _has_no_forks(self) -> Self:
-        for what in ("name", "source"):
-            twice = [name for name, count in Counter(getattr(one, what) for one in self.projects).items() if count > 1]
-            if twice:
-                raise ValueError(f"two projects have the {what} {twice[0]}")
+        for field in ("name", "source"):
+            counts = Counter(getattr(project, field) for project in self.projects)
+            if twice := [value for value, count in counts.items() if count > 1]:
+                raise ValueError(f"two projects have the {field} {twice[0]}")
         return self
 
 

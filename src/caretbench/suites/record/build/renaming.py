@@ -54,10 +54,7 @@ def renamed_files(project: StoredProject, language: str, paths: Collection[str])
     others = _words_by_file(project.snapshot)
     renamed = {}
     for path in sorted(paths):
-        if path not in analysis.files:
-            continue
-        edits = _edits(analysis[path], language, others)
-        if edits:
+        if path in analysis.files and (edits := _edits(analysis[path], language, others)):
             renamed[path] = _edited(analysis[path].source.data, edits)
     return renamed
 
@@ -79,21 +76,21 @@ def _edits(file: FileAnalysis, language: str, words: Mapping[bytes, Collection[s
     """Return the new names by the spans of the old ones."""
     data = file.source.data
     edits: dict[Span, bytes] = {}
-    known = {match.group() for match in _WORD.finditer(data)}
+    present = set(_WORD.findall(data))
     for function in _outermost(file):
         if _REFLECTION.search(data, function.start, function.end):
             continue
         for name, spans in sorted(_local_names(file, function).items()):
             new = _new_name(name, language)
             passed = language == "python" and words.get(b"=" + name)
-            if name in _KEPT or new in known or passed or not name.strip(b"_") or name.isupper():
+            if name in _KEPT or new in present or passed or not name.strip(b"_") or name.isupper():
                 continue
             if _tokens(file, function, name, language) == spans:
                 edits |= dict.fromkeys(spans, new)
     whole = Span(0, len(data))
     for name in sorted(_private_names(file)):
         new = _new_name(name, language)
-        if words[name] == {file.source.path} and new not in known:
+        if words[name] == {file.source.path} and new not in present:
             edits |= dict.fromkeys(_tokens(file, whole, name, language) or (), new)
     return edits
 
@@ -101,7 +98,7 @@ def _edits(file: FileAnalysis, language: str, words: Mapping[bytes, Collection[s
 def _outermost(file: FileAnalysis) -> Iterator[Span]:
     """Yield the functions that are in no other function."""
     end = -1
-    for scope in sorted(file.named_functions, key=lambda one: (one.span.start, -one.span.end)):
+    for scope in sorted(file.named_functions, key=lambda scope: (scope.span.start, -scope.span.end)):
         if scope.span.start >= end:
             yield scope.span
             end = scope.span.end

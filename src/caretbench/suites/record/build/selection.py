@@ -12,7 +12,7 @@ from caretbench.build.project_tasks.deciding_tests import KILLS_KEPT
 from caretbench.build.projects.language_tables import project_tables
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import sha256_text
-from caretbench.problem import Label, Problem, TestsCheck
+from caretbench.problem import Problem, TestsCheck
 from caretbench.projects.answer_requests import file_splice, get_tests_check
 from caretbench.projects.file_spans import visible_text
 from caretbench.suites.record.build.recipe import EditionRecipe
@@ -51,7 +51,7 @@ def is_answer(text: str) -> bool:
 def chosen_problems(problems: Iterable[Problem], recipe: EditionRecipe) -> list[Problem]:
     """Return the problems of one project: at most so many in all and of a group, scenarios alike, by the seed."""
     waiting: dict[str, list[Problem]] = {name: [] for name in SCENARIOS}
-    for problem in sorted(problems, key=lambda one: sha256_text(str(recipe.seed), one.id)):
+    for problem in sorted(problems, key=lambda problem: sha256_text(str(recipe.seed), problem.id)):
         if is_sensible(problem, recipe.kills_kept):
             waiting[problem.label("scenario")].append(problem)
     chosen: list[Problem] = []
@@ -61,21 +61,24 @@ def chosen_problems(problems: Iterable[Problem], recipe: EditionRecipe) -> list[
     for most in range(1, recipe.group_problems + 1):
         turns = {name: iter(listed) for name, listed in waiting.items()}
         while turns and len(chosen) < recipe.problems:
-            counts = Counter(one.label("scenario") for one in chosen)
-            name = min(turns, key=lambda one: (counts[one], SCENARIOS.index(one)))
-            fitting = next((one for one in turns[name] if _fits(one, groups, places, most)), None)
+            counts = Counter(problem.label("scenario") for problem in chosen)
+            name = min(turns, key=lambda scenario: (counts[scenario], SCENARIOS.index(scenario)))
+            fitting = next((problem for problem in turns[name] if _fits(problem, groups, places, most)), None)
             if fitting is None:
                 del turns[name]
                 continue
             chosen.append(fitting)
             groups[fitting.overlap_group or fitting.id] += 1
-            places.add((file_splice(fitting).path, file_splice(fitting).start))
-    return sorted(chosen, key=lambda one: (file_splice(one).path, file_splice(one).start, one.id))
+            places.add(_place(fitting))
+    return sorted(chosen, key=lambda problem: (*_place(problem), problem.id))
+
+
+def _place(problem: Problem) -> tuple[str, int]:
+    return file_splice(problem).path, file_splice(problem).start
 
 
 def _fits(problem: Problem, groups: Mapping[str, int], places: set[tuple[str, int]], most: int) -> bool:
-    splice = file_splice(problem)
-    return groups[problem.overlap_group or problem.id] < most and (splice.path, splice.start) not in places
+    return groups[problem.overlap_group or problem.id] < most and _place(problem) not in places
 
 
 class TaskRows(NamedTuple):
@@ -89,11 +92,10 @@ class TaskRows(NamedTuple):
 def task_rows(project: str, problems: Sequence[Problem], snapshot: Snapshot) -> TaskRows:
     """Return the rows of problems; without one whose shown text no row can describe."""
     tests = tuple(sorted({name for problem in problems for name in get_tests_check(problem).tests}))
-    known = {name: number for number, name in enumerate(tests)}
     bare = [_bare(get_tests_check(problem)) for problem in problems]
     checks = tuple({check.model_dump_json(): check for check in bare}.values())
-    tasks = tuple(_rows(project, problems, snapshot, checks, known))
-    return TaskRows(tasks, checks, tests)
+    rows = TaskRows((), checks, tests)
+    return rows._replace(tasks=tuple(_tasks(project, problems, snapshot, rows)))
 
 
 def _bare(check: TestsCheck) -> TestsCheck:
@@ -101,13 +103,8 @@ def _bare(check: TestsCheck) -> TestsCheck:
     return check.model_copy(update={"tests": (), "minimum_tests": 0, "reference_s": None})
 
 
-def _rows(
-    project: str,
-    problems: Sequence[Problem],
-    snapshot: Snapshot,
-    checks: Sequence[TestsCheck],
-    known: Mapping[str, int],
-) -> Iterator[RecordTask]:
+def _tasks(project: str, problems: Sequence[Problem], snapshot: Snapshot, rows: TaskRows) -> Iterator[RecordTask]:
+    numbers = {name: number for number, name in enumerate(rows.tests)}
     for problem in problems:
         splice, check = file_splice(problem), get_tests_check(problem)
         data = snapshot.read(splice.path)
@@ -124,17 +121,13 @@ def _rows(
             end=splice.end,
             suffix=suffix,
             newline=splice.newline,
-            check=checks.index(_bare(check)),
-            tests=numbers_text([known[name] for name in check.tests]),
+            check=rows.checks.index(_bare(check)),
+            tests=numbers_text([numbers[name] for name in check.tests]),
             minimum_tests=check.minimum_tests,
             reference_s=check.reference_s or 0.0,
             group=problem.overlap_group or problem.id,
-            labels={"names": "original", **_labels(problem)},
+            labels={"names": "original", **{name: problem.labels[name] for name in _LABELS if name in problem.labels}},
         )
-
-
-def _labels(problem: Problem) -> dict[str, Label]:
-    return {name: problem.labels[name] for name in _LABELS if name in problem.labels}
 
 
 def _suffix_start(data: bytes, end: int, suffix: str) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -43,28 +43,30 @@ def renamed_siblings(
     engine: WorkspaceExecutor,
 ) -> Siblings:
     """Return the valid siblings of a share of the tasks."""
-    wanted = round(recipe.renamed * len(tasks))
+    number = round(recipe.renamed * len(tasks))
     stored = laid_out_project(root)
     files = renamed_files(stored, entry.language, {task.path for task in tasks})
-    order = sorted(tasks, key=lambda one: sha256_text(str(recipe.seed), "renamed", one.id))
-    changed = [one for one in order if one.path in files and files[one.path].changed(one.start, one.end)]
+    order = sorted(tasks, key=lambda task: sha256_text(str(recipe.seed), "renamed", task.id))
+    changed = [task for task in order if task.path in files and files[task.path].changed(task.start, task.end)]
     # Where other files of the project or its tests need an old name, the tests fail, and the file stays as it is.
-    working = {one.path for one in changed[: _SPARE * wanted]}
+    working = {task.path for task in changed[: _SPARE * number]}
     files = {path: files[path] for path in sorted(working) if _passes(project, stored.snapshot, path, files, engine)}
-    chosen = [one for one in changed if one.path in files][: _SPARE * wanted]
+    chosen = [task for task in changed if task.path in files][: _SPARE * number]
     if not chosen:
         return Siblings()
-    files = {path: files[path] for path in {one.path for one in chosen}}
+    files = {task.path: files[task.path] for task in chosen}
     identity = lay_renamed(entry, project.layout, root, files)
     snapshot = laid_out_project(laid_out_folder(project.layout, entry.name, identity)).snapshot
-    rows = [_sibling(one, stored.snapshot.read(one.path), files[one.path]) for one in chosen]
-    valid = set(_valid(project, rows, snapshot, engine))
-    kept = [row for row in rows if row.id in valid][:wanted]
+    rows = [_sibling(task, stored.snapshot.read(task.path), files[task.path]) for task in chosen]
+    gate = WorkspaceGate(engine, get_policy("block"), mutates_values=True)
+    verdicts = gate.decide([made_problem(project, row, snapshot) for row in rows])
+    valid = {verdict.problem_id for verdict in verdicts if verdict.verdict == "valid"}
+    kept = [row for row in rows if row.id in valid][:number]
     if not kept:
         return Siblings()
-    files = {path: files[path] for path in {row.path for row in kept}}
     # Files without a sibling keep their names, so that the rows alone say which files change.
-    return Siblings(tuple(sorted(kept, key=lambda one: one.id)), lay_renamed(entry, project.layout, root, files))
+    files = {row.path: files[row.path] for row in kept}
+    return Siblings(tuple(sorted(kept, key=lambda row: row.id)), lay_renamed(entry, project.layout, root, files))
 
 
 def _passes(
@@ -96,13 +98,3 @@ def _sibling(task: RecordTask, original: bytes, file: RenamedFile) -> RecordTask
             "labels": {**task.labels, "names": "renamed", "changed_names": round(changed / max(1, words), 3)},
         }
     )
-
-
-def _valid(
-    project: EditionProject, rows: Sequence[RecordTask], snapshot: Snapshot, engine: WorkspaceExecutor
-) -> Iterator[str]:
-    problems = [made_problem(project, row, snapshot) for row in rows]
-    gate = WorkspaceGate(engine, get_policy("block"), mutates_values=True)
-    for verdict in gate.decide(problems):
-        if verdict.verdict == "valid":
-            yield verdict.problem_id

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.files import sha256_text
-from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.projects.answer_requests import workspace_request
 from caretbench.suites.record.edition import Edition, edition_problems
@@ -30,8 +28,12 @@ def verify_edition(
         DataError: none of its projects is here.
     """
     problems, missing = edition_problems(edition, SnapshotStore())
-    chosen = sorted(problems, key=lambda one: sha256_text(str(seed), one.id))[: sample or None]
-    requests = [request for problem in chosen for request in _requests(problem)]
+    chosen = sorted(problems, key=lambda problem: sha256_text(str(seed), problem.id))[: sample or None]
+    requests = [
+        workspace_request(problem, text).model_copy(update={"id": f"{kind}:{problem.id}"})
+        for problem in chosen
+        for kind, text in ((_REFERENCE, problem.reference), (_EMPTY, ""))
+    ]
     progress("answers", 0, len(requests))
     faults: list[str] = []
     failed: Counter[str] = Counter()
@@ -57,10 +59,3 @@ def verify_edition(
         notes=tuple(missing.values()),
         usable=not faults and not missing,
     )  # fmt: skip
-
-
-def _requests(problem: Problem) -> Iterator[WorkspaceRequest]:
-    """Yield the requests of a problem: its reference, and its block deleted."""
-    answers: Sequence[tuple[str, str]] = ((_REFERENCE, problem.reference), (_EMPTY, ""))
-    for kind, text in answers:
-        yield workspace_request(problem, text).model_copy(update={"id": f"{kind}:{problem.id}"})
