@@ -43,10 +43,10 @@ def register(suite_class: SuiteClass) -> SuiteClass:
     Raises:
         PluginError: another class has this name.
     """
-    known = _registered.setdefault(suite_class.name, suite_class)
-    if (known.__module__, known.__qualname__) != (suite_class.__module__, suite_class.__qualname__):
+    other = _registered.get(suite_class.name, suite_class)
+    if (other.__module__, other.__qualname__) != (suite_class.__module__, suite_class.__qualname__):
         raise PluginError(
-            f"the suite {suite_class.name!r} of {suite_class.__module__}: {known.__module__} has one of this name"
+            f"the suite {suite_class.name!r} of {suite_class.__module__}: {other.__module__} has one of this name"
         )
     _registered[suite_class.name] = suite_class
     load_suite.cache_clear()

@@ -22,12 +22,7 @@ NO_VALUE: Final = "–"
 
 def column(name: str) -> Value:
     """Return the function that reads a column of a row; None without a number."""
-
-    def read(row: ScoreRow) -> float | None:
-        value = row.get(name)
-        return None if value is None else float(value)
-
-    return read
+    return lambda row: None if row.get(name) is None else float(row[name])
 
 
 class RateEstimate(NamedTuple):

@@ -21,12 +21,12 @@ def parse_select(text: str | None) -> dict[str, tuple[str, ...]]:
         UsageError: a part is not of the form ``label=value``.
     """
     chosen: dict[str, tuple[str, ...]] = {}
-    for part in (text or "").split(","):
-        if not part.strip():
+    for criterion in (text or "").split(","):
+        if not criterion.strip():
             continue
-        name, equals, values = part.partition("=")
+        name, equals, values = criterion.partition("=")
         if not equals or not values.strip():
-            raise UsageError(f"--select {part!r}: expected label=value, language=python for example")
+            raise UsageError(f"--select {criterion!r}: expected label=value, language=python for example")
         chosen[name.strip()] = tuple(value.strip() for value in values.split("|"))
     return chosen
 
@@ -71,8 +71,7 @@ class Selection:
             UsageError: a label or id is unknown, or no problem is left.
         """
         criteria = self._criteria(suite)
-        unknown = criteria.get("id", set()) - {problem.id for problem in problems}
-        if unknown:
+        if unknown := criteria.get("id", set()) - {problem.id for problem in problems}:
             raise UsageError(
                 f"--select: no problem has the id {', '.join(sorted(unknown))}; "
                 f"see `caretbench list {suite.name} --ids`"
@@ -167,11 +166,10 @@ class _Spans:
         return True
 
 
-def _cells(suite: Suite, problems: Iterable[Problem]) -> dict[tuple[str, ...], list[Problem]]:
-    problems = list(problems)
+def _cells(suite: Suite, problems: Sequence[Problem]) -> dict[tuple[str, ...], list[Problem]]:
     named = suite.stratification.cell_labels or suite.stratification.main_labels
-    known = {label for problem in problems for label in problem.labels}
-    names = [name for name in named if name in known] or suite.strata[:1]
+    present = {label for problem in problems for label in problem.labels}
+    names = [name for name in named if name in present] or suite.strata[:1]
     return grouped((tuple(str(problem.labels.get(name, "")) for name in names), problem) for problem in problems)
 
 

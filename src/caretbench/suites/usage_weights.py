@@ -102,11 +102,11 @@ def read_weights(name: str) -> Weights:
     Raises:
         DataError: the file is missing or malformed.
     """
-    place = resources.files(__package__).joinpath(f"weights/{name}.toml") if name in SHIPPED else Path(name)
-    if not place.is_file():
+    file = resources.files(__package__).joinpath(f"weights/{name}.toml") if name in SHIPPED else Path(name)
+    if not file.is_file():
         raise DataError(f"{name}: no such file of weights; give one, or {' or '.join(SHIPPED)}")
     try:
-        return Weights.model_validate({"name": Path(name).stem, "source": name} | read_toml(place))
+        return Weights.model_validate({"name": Path(name).stem, "source": name} | read_toml(file))
     except ValidationError as error:
         example = resources.files(__package__).joinpath("weights/even.toml")
         raise DataError(f"{name}: {describe_validation_error(error)}; {example} has all names") from None

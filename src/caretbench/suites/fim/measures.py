@@ -101,7 +101,8 @@ _STRING: Final = re.compile(r"""(["'])(?:(?!\1)[^\\]|\\.)*+\1""")
 def identifiers(text: str, language: str) -> list[str]:
     """Return the words of a text that begin with a Latin letter or ``_``, without keywords and words of strings."""
     words = re.findall(r"\w+", _STRING.sub("", text))
-    return [word for word in words if re.match("[_a-zA-Z]", word) and word not in get_language(language).keywords]
+    keywords = get_language(language).keywords
+    return [word for word in words if re.match("[_a-zA-Z]", word) and word not in keywords]
 
 
 def crosscodeeval(cut: str, reference: str, language: str) -> CrossCodeEvalScore:
@@ -130,8 +131,8 @@ def repocoder(answer: str, reference: str) -> RepoCoderScore:
     Two texts without lines have similarity 1; the released code divides by zero. Of several samples the paper takes
     the greatest values. Source: microsoft/CodeT, commit 35f54d6, ``RepoCoder/compute_score.py``.
     """
-    expected = [line.strip() for line in reference.splitlines() if line.strip()]
-    lines = [line.strip() for line in answer.splitlines() if line.strip()][: len(expected)]
+    expected = _stripped_lines(reference)
+    lines = _stripped_lines(answer)[: len(expected)]
     return RepoCoderScore(int(lines == expected), _levenshtein("\n".join(lines), "\n".join(expected), of_empty=1.0))
 
 
@@ -190,11 +191,10 @@ def repoformer_function(answer: str, reference: str, prompt: str) -> RepoformerS
 def _last_body(prompt: str, completion: str) -> str | None:
     """Return the body of the completed program's function that is the last one of the prompt; None without one."""
     begun, bodies = _bodies(f"{prompt}pass"), _bodies(prompt + completion)
-    if begun is None or bodies is None:
+    if begun is None or not bodies or len(begun) > len(bodies):
         return None
     # Without a function in the prompt, the last one of the program: position -1.
-    place = len(begun) - 1
-    return bodies[place] if bodies and place < len(bodies) else None
+    return bodies[len(begun) - 1]
 
 
 def _bodies(program: str) -> list[str] | None:
@@ -269,11 +269,6 @@ def _call(text: str, *, callee: bool) -> tuple[str, list[str], dict[str | None, 
         return None
 
 
-_CROSSCODEEVAL_CUT: Final = "legacy/cceval"
-_FUNCTION: Final = "function"
-"""The split whose answers are bodies of functions."""
-
-
 def _stripped_lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
@@ -283,18 +278,15 @@ def equal_lines(problem: Problem, answer: str) -> bool:
     return _stripped_lines(answer) == _stripped_lines(problem.reference)
 
 
-def _exact(problem: Problem, answer: str) -> Mapping[str, float]:
-    return {"exact_match": float(equal_lines(problem, answer))}
-
-
 def _crosscodeeval(problem: Problem, answer: str) -> Mapping[str, float]:
     # Cut first, whatever the run's policy: a text that is cut already stays as it is.
-    cut = get_policy(_CROSSCODEEVAL_CUT).apply(answer, problem.caret).text
+    cut = get_policy("legacy/cceval").apply(answer, problem.caret).text
     return _named("crosscodeeval", crosscodeeval(cut, problem.reference, problem.caret.language))
 
 
 def _repoformer_values(problem: Problem, answer: str) -> Mapping[str, float]:
-    if problem.labels.get("split") == _FUNCTION:
+    # The split whose answers are bodies of functions.
+    if problem.labels.get("split") == "function":
         score = repoformer_function(answer, problem.reference, problem.caret.prefix)
     else:
         score = repoformer_lines(answer, problem.reference)
@@ -312,7 +304,7 @@ def _same_call(problem: Problem, answer: str, *, callee: bool) -> bool:
 
 
 METRICS: Mapping[str, Callable[[Problem, str], Mapping[str, float]]] = {
-    "exact": _exact,
+    "exact": lambda problem, answer: {"exact_match": float(equal_lines(problem, answer))},
     "crosscodeeval": _crosscodeeval,
     "repoformer": _repoformer_values,
     "safim": _safim,

@@ -97,7 +97,7 @@ def _position(data: bytes, shown: str) -> int:
 
 _DATA = re.compile(r"\.(?:jsonl|jsonl\.gz|parquet)$")
 _SUFFIXES = (".jsonl", ".gz", ".parquet")
-_Found = tuple[Path, DataFile | None, Mapping[str, str]]
+_DescribedFile = tuple[Path, DataFile | None, Mapping[str, str]]
 """Data file with its description, if it has one, and the fields that its path gives to its rows."""
 # A busy machine stretches wall time, and a virtual machine needs some to start: it must not decide.
 _WALL_FACTOR, _START_S = 4.0, 10.0
@@ -130,45 +130,39 @@ class FimSuite(Suite):
         if source in ("released", "starter"):
             if not about.url:
                 raise UsageError(f"{self.name}: give its data with --data PATH. {about.archive}")
-            files = [file for file in about.files if _DATA.search(file.path)]
-            rows = (row for file in files for row in read_rows(released_file(self.name, file), file))
+            of_data = (file for file in about.files if _DATA.search(file.path))
+            rows = (row for file in of_data for row in read_rows(released_file(self.name, file), file))
             return ProblemSet.of("released", read_problems(self.name, rows))
         root = Path(source)
         if not root.exists():
             raise DataError(f"{source}: no such file or folder")
-        project = self.about_data.project
-        complete = Repositories(project, root).complete if project is not None else None
+        complete = Repositories(about.project, root).complete if about.project is not None else None
         others: dict[str, list[str]] = {}
-        known = self._files(root)
-        problems = read_problems(self.name, _rows(known), complete, others)
+        files = self._files(root)
+        problems = read_problems(self.name, _rows(files), complete, others)
         if others and not problems:
             name, places = next(iter(others.items()))
             raise DataError(f"{places[0]}: unknown language {name!r}")
         if not problems:
             raise DataError(f"{source}: no data of {self.title} here; expected files of the form {about.layout}")
         expected = ", ".join(sorted(Path(file.path).name for file in about.files)) or about.layout
-        unread = unread_files(root, {path for path, *_ in known}, _SUFFIXES, expected) if root.is_dir() else ()
+        unread = unread_files(root, {path for path, *_ in files}, _SUFFIXES, expected) if root.is_dir() else ()
         passed_over = [f"rows in {name} passed over: {len(places)}" for name, places in sorted(others.items())]
         return ProblemSet.of(root.resolve().name, problems, (*unread, *passed_over))
 
-    def _files(self, root: Path) -> list[_Found]:
+    def _files(self, root: Path) -> list[_DescribedFile]:
         """Return the released files below a folder: by their names, else by the described layout."""
-        files = self.about_data.files
-        named = {
-            name: file for file in files for name in (Path(file.path).name, Path(file.path.removesuffix(".gz")).name)
-        }
+        by_name = {Path(file.path).name: file for file in self.about_data.files}
+        by_name |= {name.removesuffix(".gz"): file for name, file in by_name.items()}
         paths = [root] if root.is_file() else sorted(path for path in root.rglob("*") if path.is_file())
-        known: list[_Found] = [
-            (path, named[path.name], {}) for path in paths if path.name in named and _DATA.search(path.name)
+        named = [path for path in paths if path.name in by_name and _DATA.search(path.name)]
+        if named:
+            return [(path, by_name[path.name], {}) for path in named]
+        return [
+            (path, None, {name: value for name, value in match.groupdict().items() if value is not None})
+            for path in paths
+            if (match := _nearest_match(self.about_data.layout, path)) is not None
         ]
-        if not known:
-            matches = ((path, _nearest_match(self.about_data.layout, path)) for path in paths)
-            known = [
-                (path, None, {name: value for name, value in match.groupdict().items() if value is not None})
-                for path, match in matches
-                if match is not None
-            ]
-        return known
 
     def canonical_label(self, name: str, value: str) -> str:
         """Return CaretBench's name of a language for any common spelling."""
@@ -180,9 +174,8 @@ class FimSuite(Suite):
             if text is None:
                 return None
             command = workspace_request(problem, text)
-            return command.model_copy(
-                update={"limits": command.limits.model_copy(update={"wall_s": project.wall_s, "cpu_s": project.wall_s})}
-            )
+            limits = command.limits.model_copy(update={"wall_s": project.wall_s, "cpu_s": project.wall_s})
+            return command.model_copy(update={"limits": limits})
         request = super().make_request(problem, text, profile)
         if not isinstance(request, ExecutionRequest):
             return request
@@ -219,14 +212,14 @@ def _nearest_match(layout: str, path: Path) -> re.Match[str] | None:
     return next((match for tail in tails if (match := re.search(layout, tail))), None)
 
 
-def _rows(files: Iterable[_Found]) -> Iterator[DataRow]:
+def _rows(files: Iterable[_DescribedFile]) -> Iterator[DataRow]:
     """Yield the rows of files; those with the same values are parts of one, whose rows are numbered on."""
     counts = Counter[tuple[str, ...]]()
     for path, file, values in files:
-        part = tuple(values.values())
-        before = counts[part]
+        key = tuple(values.values())
+        before = counts[key]
         for row in read_rows(path, file, values, before):
-            counts[part] += 1
+            counts[key] += 1
             yield row
 
 
@@ -249,6 +242,7 @@ def _suite_class(name: str) -> type[FimSuite]:
     labels = tuple(label for label in labels if label != "split" or "split" in about.fields.labels)
     main = tuple(label for label in labels if label != "fault")
     class_name = "".join(word.capitalize() for word in name.split("-"))
+    policy = ProfileRule("Default truncation policy", paper=about.paper_policy, default="syntax", by_suite=True)
     return type(
         class_name,
         (FimSuite,),
@@ -261,14 +255,10 @@ def _suite_class(name: str) -> type[FimSuite]:
             "needs": f"caretbench pull {name}" if about.url else "its data: --data PATH",
             "strata": labels,
             "about_data": about,
-            "profile_rules": type(f"{class_name}Profile", (FimProfile,), {"policy": _policy_rule(about.paper_policy)}),
+            "profile_rules": type(f"{class_name}Profile", (FimProfile,), {"policy": policy}),
             "stratification": Stratification(labels=labels, crossed=(), main_labels=main, heat_maps=()),
         },
     )
-
-
-def _policy_rule(paper_policy: str) -> ProfileRule[str]:
-    return ProfileRule("Default truncation policy", paper=paper_policy, default="syntax", by_suite=True)
 
 
 for _name in conventional_names():

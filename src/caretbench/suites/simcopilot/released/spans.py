@@ -170,17 +170,17 @@ _LINES: TypeAdapter[list[tuple[int, int]]] = TypeAdapter(list[tuple[int, int]])
 
 def is_released(root: Path) -> bool:
     """Return whether a folder contains released spans."""
-    return any(_place(root, rules.spans) is not None for rules in paper_rules().languages.values())
+    return any(_first_path(root, rules.spans) is not None for rules in paper_rules().languages.values())
 
 
-def _place(root: Path, places: Sequence[str]) -> Path | None:
-    """Return the first of some places in a folder that exists."""
-    return next((root / place for place in places if (root / place).exists()), None)
+def _first_path(root: Path, paths: Sequence[str]) -> Path | None:
+    """Return the first of some paths in a folder that exists."""
+    return next((root / path for path in paths if (root / path).exists()), None)
 
 
-def _labels(root: Path, places: Sequence[str]) -> Path | None:
-    """Return the first of some places that contains labels; the newer repository has an empty one for Java."""
-    return next((root / place for place in places if any((root / place).glob("*_verified.csv"))), None)
+def _labels(root: Path, paths: Sequence[str]) -> Path | None:
+    """Return the first of some folders that contains labels; the newer repository has an empty one for Java."""
+    return next((root / path for path in paths if any((root / path).glob("*_verified.csv"))), None)
 
 
 def load(root: Path) -> tuple[ReleasedProgram, ...]:
@@ -194,8 +194,7 @@ def load(root: Path) -> tuple[ReleasedProgram, ...]:
         raise DataError(f"{root}: no released spans here; expected {expected}")
     programs = []
     for language, rules in paper_rules().languages.items():
-        path = _place(root, rules.spans)
-        if path is not None:
+        if (path := _first_path(root, rules.spans)) is not None:
             programs += [_program(root, path, language, record) for record in _records(path)]
     return tuple(programs)
 
@@ -280,8 +279,7 @@ def _rows(path: Path, fields: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[i
         with path.open(newline="", encoding="utf-8-sig") as stream:
             rows = csv.DictReader(stream)
             heads = rows.fieldnames or ()
-            heads_by_field = {ours: [name for name in theirs if name in heads] for ours, theirs in fields.items()}
-            names = {ours: there[0] if there else "" for ours, there in heads_by_field.items()}
+            names = {ours: next((n for n in theirs if n in heads), "") for ours, theirs in fields.items()}
             if heads and not all(names.values()):
                 raise DataError(f"{path}:1: expected the fields {', '.join(t[0] for t in fields.values())}")
             for row in rows:

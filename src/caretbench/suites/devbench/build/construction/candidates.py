@@ -229,7 +229,7 @@ class InstanceExamination:
                 yield ExaminedAnswer(request, "twin", twin, {**checks, "twin": twin})
                 continue
             # At once, so that two answers of the same round cannot be twins of each other.
-            self.twins.add(candidate.problem.id, *_indexed(candidate.problem, request.scenario))
+            self.twins.add(candidate.problem.id, *twin_entry(candidate.problem))
             waiting.append((candidate, {**checks, "twin": PASSED}))
         yield from self._gated(waiting)
 
@@ -243,7 +243,7 @@ class InstanceExamination:
         # Two generators with one scenario got the same names and numbers, so their words may agree; copied runs still
         # count.
         related = [*self.related(scenario), *others]
-        twin = self.twins.twin_of(problem.id, *_indexed(problem, scenario), related=related)
+        twin = self.twins.twin_of(problem.id, *twin_entry(problem), related=related)
         return f"it is a twin of {twin}; choose another idea, other statements and other words" if twin else ""
 
     def edited_checks(self, problem: Problem, scenario: Scenario, library: str) -> dict[str, str]:
@@ -267,8 +267,10 @@ class InstanceExamination:
             yield ExaminedAnswer(candidate.request, result.outcome, result.detail, checks)
 
 
-def _indexed(problem: Problem, scenario: Scenario) -> tuple[str, str, str]:
-    return scenario.language, scenario.cell, ProgramView.of(problem).shown
+def twin_entry(problem: Problem) -> tuple[str, str, str]:
+    """Return the language, the cell and the shown text of a problem, for the index of twins."""
+    language = problem.caret.language
+    return language, f"{language}/{problem.label('category')}", ProgramView.of(problem).shown
 
 
 def parse_fault(program: str, language: str) -> str:

@@ -50,7 +50,7 @@ from caretbench.suites.devbench.build.construction.scenario_grid import (
     read_template,
     weights_notes,
 )
-from caretbench.suites.devbench.build.construction.tracks import SHOWN_CHARACTERS, TrackList
+from caretbench.suites.devbench.build.construction.tracks import SHOWN_CHARACTERS, TrackList, read_tracks
 from caretbench.suites.suite_types import BuildResult
 from caretbench.text_tables import align_columns, counted
 from caretbench.versions import versions
@@ -175,13 +175,14 @@ def build_instances(job: BuildJob, gate: GateOpener, program: ProgramOfAnswer) -
         # Files are written under another name first; a kill leaves those behind.
         remove_partial_files(output, "*/*/")
         folder.write_manifest(manifest)
-        tracks = TrackList(options, models.names(GENERATOR_ROLE), counts, manifest.seed)
-        tracks.read(folder.requests(), folder.attempts())
+        generators = models.names(GENERATOR_ROLE)
+        earlier = read_tracks(folder.requests(), folder.attempts(), generators)
+        tracks = TrackList(options, generators, counts, manifest.seed, earlier)
         store = InstanceStore(folder, tracks, template.key, options.licence)
         executor = open_executor(values["jobs"])
         opened = gate(lambda: executor, lambda _count: None)
         runs = GateRuns(opened, executor.programs, program, output / VALIDITY_FILE, options.unverified)
-        examination = InstanceExamination(runs, store.twins, store.related, store.problem)
+        examination = InstanceExamination(runs, store.twins, store.related, lambda name: store.problems.get(name))
         build = InstanceBuild(options, folder, manifest, counts, template, models, progress, tracks, store, examination)
         return build.run()
 

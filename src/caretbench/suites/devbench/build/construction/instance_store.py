@@ -38,10 +38,10 @@ from caretbench.suites.devbench.build.construction.candidates import (
     examined_candidate,
     measured_properties,
     read_answer,
+    twin_entry,
 )
 from caretbench.suites.devbench.build.construction.tracks import Answers, Track, TrackList
 from caretbench.suites.devbench.build.instance_rules.instance_checks import PASSED
-from caretbench.suites.devbench.build.instance_rules.program_view import ProgramView
 from caretbench.suites.devbench.built_instances import INSTANCES_FILE, BuiltInstance, Scenario
 from caretbench.suites.devbench.released_problems import released_folder
 
@@ -75,7 +75,7 @@ class InstanceStore:
             if self._tracks.is_rejected(row):
                 self._folder.reject_instance(name, row.attempts)
                 del self.rows[name]
-        for track in self._tracks.all():
+        for track in self._tracks.tracks.values():
             if track.instance is not None and track.instance not in self.rows:
                 self._restore(track, track.instance)
         if self.rows or (self._folder.path / INSTANCES_FILE).exists():
@@ -83,7 +83,7 @@ class InstanceStore:
         self.problems = {problem.id: problem for problem in self._folder.problems()}
         self.twins.clear()
         for problem in (*self.problems.values(), *self._folder.rejected_problems()):
-            self._add_twin(problem)
+            self.twins.add(problem.id, *twin_entry(problem))
 
     def _restore(self, track: Track, name: str) -> None:
         """Write an instance that was accepted just before a kill."""
@@ -102,7 +102,7 @@ class InstanceStore:
 
     def reject(self, row: BuiltInstance, detail: str) -> bool:
         """Store that people rejected an instance, or took its file out; False if no attempt made it."""
-        track = self._tracks.get(row.track)
+        track = self._tracks.tracks.get(row.track)
         if track is None or not track.requests:
             return False
         self.end(attempt_end(track.requests[-1], "rejected", detail, instance=row.id))
@@ -120,7 +120,7 @@ class InstanceStore:
         row = self._write(name, candidate, end)
         problem = candidate.problem.model_copy(update={"id": name})
         self.problems[name] = problem
-        self._add_twin(problem)
+        self.twins.add(name, *twin_entry(problem))
         return row
 
     def _write(self, name: str, candidate: InstanceCandidate, end: InstanceAttempt) -> BuiltInstance:
@@ -160,13 +160,9 @@ class InstanceStore:
         )
 
     def _cost(self, name: str) -> float | None:
-        track = self._tracks.get(name)
+        track = self._tracks.tracks.get(name)
         keys = [(request.generator, request.key) for request in track.requests] if track is not None else []
         return sum_of_costs([self.answers[key].cost for key in keys if key in self.answers])
-
-    def problem(self, name: str) -> Problem | None:
-        """Return the problem of an accepted instance."""
-        return self.problems.get(name)
 
     def related(self, scenario: Scenario) -> list[str]:
         """Return the ids of the instances of the same scenario, siblings and rejected ones included."""
@@ -177,10 +173,6 @@ class InstanceStore:
     def summaries(self, cell: str) -> Iterator[str]:
         """Yield one line for each instance of a cell."""
         return (summary_line(row) for row in self.rows.values() if row.scenario.cell == cell)
-
-    def _add_twin(self, problem: Problem) -> None:
-        language, category = problem.caret.language, problem.label("category")
-        self.twins.add(problem.id, language, f"{language}/{category}", ProgramView.of(problem).shown)
 
 
 def attempt_end(

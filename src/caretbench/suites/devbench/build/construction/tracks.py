@@ -168,23 +168,11 @@ class TrackList:
     generators: tuple[str, ...]
     counts: Mapping[Cell, int]
     seed: int
-    _tracks: dict[str, Track] = field(default_factory=dict)
-
-    def read(self, requests: Iterable[InstanceRequest], ends: Iterable[InstanceAttempt]) -> None:
-        """Take over the tracks of a folder's rows."""
-        self._tracks = read_tracks(requests, ends, self.generators)
-
-    def get(self, name: str) -> Track | None:
-        """Return a track by its id; None if there is none."""
-        return self._tracks.get(name)
-
-    def all(self) -> list[Track]:
-        """Return all tracks."""
-        return list(self._tracks.values())
+    tracks: dict[str, Track] = field(default_factory=dict)
 
     def is_rejected(self, row: BuiltInstance) -> bool:
         """Return whether people rejected an instance, as its track says."""
-        track = self._tracks.get(row.track)
+        track = self.tracks.get(row.track)
         ends = track.ends.values() if track is not None else ()
         return any(end.outcome == "rejected" and (end.instance, end.attempt) == (row.id, row.attempts) for end in ends)
 
@@ -192,7 +180,7 @@ class TrackList:
         """Return the names in the twin index of rejected instances of a scenario."""
         return [
             f"rejected/{end.instance}-{end.attempt}"
-            for track in self._tracks.values()
+            for track in self.tracks.values()
             if track.scenario.id == scenario_id
             for end in track.ends.values()
             if end.outcome == "rejected"
@@ -200,11 +188,11 @@ class TrackList:
 
     def end(self, row: InstanceAttempt) -> None:
         """Store the end of an attempt in its track."""
-        self._tracks[row.track].ends[row.request] = row
+        self.tracks[row.track].ends[row.request] = row
 
     def request_keys(self) -> set[str]:
         """Return the keys of all requests."""
-        return {request.key for track in self._tracks.values() for request in track.requests}
+        return {request.key for track in self.tracks.values() for request in track.requests}
 
     @property
     def counters(self) -> tuple[str, ...]:
@@ -227,7 +215,7 @@ class TrackList:
             for counter in self.counters:
                 turns = (1 if counter else len(self.generators)) * (1 + self.options.repairs)
                 missing = max(0, count - self.instance_count(cell, counter, rows))
-                of_cell = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
+                of_cell = [track for track in self.tracks.values() if _belongs(track, cell, counter)]
                 if missing:
                     drawn = max((track.scenario.number for track in of_cell), default=0)
                     left = sum(track.requests_left(self.options.repairs) for track in of_cell)
@@ -235,7 +223,7 @@ class TrackList:
                     most += left + max(0, self.options.patience * count - drawn) * turns
                 if self.options.siblings:
                     existing = [row for row in originals if counter in {"", row.generator}]
-                    tracks = [self._tracks.get(f"{row.track}-sibling") for row in existing]
+                    tracks = [self.tracks.get(f"{row.track}-sibling") for row in existing]
                     siblings = [track for track in tracks if track is not None]
                     least += missing + len(tracks) - sum(track.instance is not None for track in siblings)
                     most += sum(track.requests_left(self.options.repairs) for track in siblings)
@@ -254,7 +242,7 @@ class TrackList:
     def _main_tracks(self, cell: Cell, counter: str, rows: Sequence[BuiltInstance]) -> list[Track]:
         # At most five of a cell at a time, since the next requests list what these have become.
         missing = max(0, min(self.counts[cell] - self.instance_count(cell, counter, rows), ROUND_PER_CELL))
-        existing = [track for track in self._tracks.values() if _belongs(track, cell, counter)]
+        existing = [track for track in self.tracks.values() if _belongs(track, cell, counter)]
         tracks = [track for track in existing if track.is_open(self.options.repairs)][:missing]
         drawn = max((track.scenario.number for track in existing), default=0)
         limit = self.options.patience * self.counts[cell]
@@ -267,7 +255,7 @@ class TrackList:
     def _new_track(self, cell: Cell, number: int, counter: str) -> Track:
         drawn = scenario(*cell, number, self.seed)
         name = f"{drawn.id}@{counter}" if counter else drawn.id
-        track = self._tracks[name] = Track(name, drawn, (counter,) if counter else self.generators)
+        track = self.tracks[name] = Track(name, drawn, (counter,) if counter else self.generators)
         return track
 
     def _sibling_tracks(self, cell: Cell, counter: str, rows: Sequence[BuiltInstance]) -> list[Track]:
@@ -278,12 +266,12 @@ class TrackList:
             if counter not in {"", row.generator}:
                 continue
             name = f"{row.track}-sibling"
-            if name not in self._tracks:
+            if name not in self.tracks:
                 # Counted by generator, a sibling by another one would compare two generators, not two programs.
                 generators = (row.generator,) if counter else self.generators
-                self._tracks[name] = Track(name, sibling_scenario(row.scenario, row.id), generators)
-            if self._tracks[name].is_open(self.options.repairs):
-                tracks.append(self._tracks[name])
+                self.tracks[name] = Track(name, sibling_scenario(row.scenario, row.id), generators)
+            if self.tracks[name].is_open(self.options.repairs):
+                tracks.append(self.tracks[name])
         return tracks[:ROUND_PER_CELL]
 
 
