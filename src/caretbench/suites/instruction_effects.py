@@ -97,9 +97,9 @@ def _problem_means(rows: pl.DataFrame, mode: str, column: str) -> pl.DataFrame:
     """Return the mean of a measure by problem under one mode, with cluster and overlap group."""
     import polars as pl
 
-    known = rows.filter((pl.col("instruction") == mode) & pl.col(column).is_not_null())
+    measured = rows.filter((pl.col("instruction") == mode) & pl.col(column).is_not_null())
     groups = [pl.col(name).first() for name in ("cluster", "overlap_group")]
-    return known.group_by("problem_id").agg(pl.col(column).cast(pl.Float64).mean().alias("value"), *groups)
+    return measured.group_by("problem_id").agg(pl.col(column).cast(pl.Float64).mean().alias("value"), *groups)
 
 
 def _pair(pairs: pl.DataFrame) -> Pair:

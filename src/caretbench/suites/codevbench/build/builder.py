@@ -93,10 +93,10 @@ def _scenarios(problem: Problem, scopes: ProjectScopes) -> Iterator[tuple[str, P
 
 def _shown(problem: Problem, scenario: str, cut: str, **changes: object) -> Problem:
     """Return a problem in another scenario, with changes of what is shown."""
-    place = problem.id.rpartition(":")[0]
+    stem = problem.id.rpartition(":")[0]
     return problem.model_copy(
         update={
-            "id": f"{place}:{scenario}.{problem.label('block')}.{cut}",
+            "id": f"{stem}:{scenario}.{problem.label('block')}.{cut}",
             "shown": problem.caret.model_copy(update=changes),
             "labels": {**problem.labels, "scenario": scenario, "cut": cut},
         }

@@ -120,7 +120,7 @@ def _printed_rows() -> tuple[Mapping[str, str], ...]:
 
 
 def _subset(row: Mapping[str, str]) -> dict[str, str]:
-    return dict(part.split("=", 1) for part in row["subset"].split(";"))
+    return dict(pair.split("=", 1) for pair in row["subset"].split(";"))
 
 
 _OTHER_PROBLEMS: Final = (
@@ -217,10 +217,10 @@ def rate_tables(run: ScoredRun) -> Iterator[Table]:
 def _scenario_table(run: ScoredRun) -> Table:
     rows, estimates = [], []
     for model in run.models:
-        parts = [model.select(scenario=scenario) for scenario in SCENARIOS]
-        lines = {"average": [part.of_paper().mean(passed) for part in parts]}
+        selections = [model.select(scenario=scenario) for scenario in SCENARIOS]
+        lines = {"average": [scores.of_paper().mean(passed) for scores in selections]}
         for weighting in WEIGHTINGS:
-            lines[weighting.title] = [weighting.mean(part.means(passed)) for part in parts]
+            lines[weighting.title] = [weighting.mean(scores.means(passed)) for scores in selections]
         for title, line in lines.items():
             estimates += line
             rows.append((model.title, title, *map(percent, line)))
@@ -236,10 +236,10 @@ def _scenario_table(run: ScoredRun) -> Table:
 def _class_table(run: ScoredRun, scenario: str) -> Table:
     rows = []
     for model in run.models:
-        part = model.select(scenario=scenario)
-        cells = [part.select(block_class=name).mean(passed) for name in CLASSES]
-        weighted = [weighting.mean(part.means(passed)) for weighting in WEIGHTINGS]
-        rows.append((model.title, *map(percent, (*cells, part.of_paper().mean(passed), *weighted))))
+        scores = model.select(scenario=scenario)
+        cells = [scores.select(block_class=name).mean(passed) for name in CLASSES]
+        weighted = [weighting.mean(scores.means(passed)) for weighting in WEIGHTINGS]
+        rows.append((model.title, *map(percent, (*cells, scores.of_paper().mean(passed), *weighted))))
     return Table(
         f"{CLASS_TABLE}{scenario}-{run.suffix}",
         f"Pass@1 by class of blocks, scenario {SCENARIOS[scenario]}, {run.about} "
@@ -267,10 +267,10 @@ def _other_table(run: ScoredRun) -> Table:
     rows = []
     for model in run.models:
         for scenario, title in SCENARIOS.items():
-            part = model.select(scenario=scenario, block_class=OTHER)
-            cells = [part.select(block=name).mean(passed) for name in OTHER_BLOCKS]
+            scores = model.select(scenario=scenario, block_class=OTHER)
+            cells = [scores.select(block=name).mean(passed) for name in OTHER_BLOCKS]
             if any(cells):
-                rows.append((model.title, title, *map(_counted, (*cells, part.mean(passed)))))
+                rows.append((model.title, title, *map(_counted, (*cells, scores.mean(passed)))))
     return Table(
         f"codevbench-other-{run.suffix}",
         f"Pass@1 of kinds of blocks that the paper does not have, {run.about}",
@@ -316,12 +316,12 @@ def similarity_tables(run: ScoredRun) -> Iterator[Table]:
 def _rows(run: ScoredRun) -> Iterator[tuple[str, ...]]:
     for model in run.models:
         for scenario, title in SCENARIOS.items():
-            part = model.select(scenario=scenario)
-            if part.rows:
-                lines = part.mean(answer_lines)
-                references = reference_lines(part, profile_named(run.profile)).values()
+            scores = model.select(scenario=scenario)
+            if scores.rows:
+                lines = scores.mean(answer_lines)
+                references = reference_lines(scores, profile_named(run.profile)).values()
                 yield (
-                    model.title, title, percent(part.mean(passed)), percent(part.mean(similarity)),
+                    model.title, title, percent(scores.mean(passed)), percent(scores.mean(similarity)),
                     NO_VALUE if lines is None else f"{lines.value:.1f}", f"{sum(references) / len(references):.1f}",
                 )  # fmt: skip
 

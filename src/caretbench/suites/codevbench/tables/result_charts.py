@@ -115,11 +115,11 @@ def _line_values(runs: Sequence[ScoredRun]) -> Iterator[dict[str, Any]]:
         references: dict[str, dict[str, int]] = {title: {} for title in SCENARIOS.values()}
         for model in run.models:
             for scenario, title in SCENARIOS.items():
-                part = model.select(scenario=scenario)
-                mean = part.mean(answer_lines)
+                scores = model.select(scenario=scenario)
+                mean = scores.mean(answer_lines)
                 if mean is not None:
                     yield {"model": _name(model.title, run, runs), "scenario": title, "lines": round(mean.value, 2)}
-                references[title] |= reference_lines(part, profile_named(run.profile))
+                references[title] |= reference_lines(scores, profile_named(run.profile))
         for title, lines in references.items():
             if lines:
                 mean_lines = round(sum(lines.values()) / len(lines), 2)

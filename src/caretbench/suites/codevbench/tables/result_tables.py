@@ -50,9 +50,9 @@ def author_tables(run: ScoredRun) -> Iterator[Table]:
     rows, estimates = [], []
     others = False
     for model in run.models:
-        parts = [model.select(tests_by=author) for author in AUTHORS]
-        others |= any(part.rows for part in parts[1:])
-        line = [part.mean(passed) for part in parts]
+        selections = [model.select(tests_by=author) for author in AUTHORS]
+        others |= any(scores.rows for scores in selections[1:])
+        line = [scores.mean(passed) for scores in selections]
         estimates += line
         rows.append((model.title, *map(percent, line)))
     if others:
@@ -123,12 +123,12 @@ def non_empty(row: ScoreRow) -> float | None:
 def _cut_table(run: ScoredRun) -> Table:
     rows = []
     for model in run.models:
-        part = model.select(scenario=INNER_BLOCK)
-        if not part.rows:
+        scores = model.select(scenario=INNER_BLOCK)
+        if not scores.rows:
             continue
-        cells = [part.select(cut=name).mean(passed) for name in CUTS]
-        due = part.select(answer="code").mean(empty_answer)
-        rows.append((model.title, *map(percent, (*cells, part.select(answer="empty").mean(non_empty), due))))
+        cells = [scores.select(cut=name).mean(passed) for name in CUTS]
+        due = scores.select(answer="code").mean(empty_answer)
+        rows.append((model.title, *map(percent, (*cells, scores.select(answer="empty").mean(non_empty), due))))
     return Table(
         f"codevbench-cuts-{run.suffix}",
         f"Scenario 2 by cut, {run.about}",
@@ -144,10 +144,10 @@ def _cut_table(run: ScoredRun) -> Table:
 def _suffix_table(run: ScoredRun) -> Table:
     rows = []
     for model in run.models:
-        part = model.select(scenario=INCOMPLETE_SUFFIX)
-        if part.rows:
-            cells = [part.select(cut=name).mean(passed) for name in SUFFIX_CUTS]
-            rows.append((model.title, *map(percent, (*cells, part.mean(passed)))))
+        scores = model.select(scenario=INCOMPLETE_SUFFIX)
+        if scores.rows:
+            cells = [scores.select(cut=name).mean(passed) for name in SUFFIX_CUTS]
+            rows.append((model.title, *map(percent, (*cells, scores.mean(passed)))))
     return Table(
         f"codevbench-suffix-{run.suffix}",
         f"Pass@1 in the two cases of scenario 3, {run.about}",

@@ -113,13 +113,13 @@ def cells_folder(name: str) -> Traversable:
     return resources.files(_PACKAGE).joinpath(name)
 
 
-def read_cell_table(place: Traversable, schema: type[TableT]) -> TableT:
+def read_cell_table(file: Traversable, schema: type[TableT]) -> TableT:
     """Return a table of a TOML file.
 
     Raises:
         DataError: the file is malformed; the message has its name and the field.
     """
-    return validated(schema, read_toml(place), place)
+    return validated(schema, read_toml(file), file)
 
 
 def read_cell_tables(folder: str, schema: type[TableT]) -> dict[str, TableT]:

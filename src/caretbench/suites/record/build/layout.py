@@ -34,12 +34,12 @@ def lay_project(entry: RecipeProject, packages: Sequence[LockedPackage], mirror:
     Raises:
         DataError: an archive or a commit is not to be had, or is refused; the message begins with the project.
     """
-    place = laid_out_folder(entry.layout(tuple(packages)), entry.name)
-    if place.is_dir():
-        return place
-    place.parent.mkdir(parents=True, exist_ok=True)
+    target = laid_out_folder(entry.layout(tuple(packages)), entry.name)
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with temporary_folder("layout", place.parent) as folder:
+        with temporary_folder("layout", target.parent) as folder:
             root = folder / entry.name
             _lay_source(entry, root, mirror)
             for path, text in entry.files.items():
@@ -47,14 +47,14 @@ def lay_project(entry: RecipeProject, packages: Sequence[LockedPackage], mirror:
                 (root / path).write_text(text.lstrip("\n"))
             lay_packages(packages, root, mirror)
             (root / SETTINGS_FILE).write_text(settings_toml(entry.settings))
-            root.rename(place)
+            root.rename(target)
     except DataError as error:
         raise DataError(f"{entry.name}: {error}") from None
     # Another process may have laid out the same project at the same time.
     except OSError:
-        if not place.is_dir():
+        if not target.is_dir():
             raise
-    return place
+    return target
 
 
 def _lay_source(pinned: PinnedSource, root: Path, mirror: str | None) -> None:
@@ -81,16 +81,16 @@ def lay_previous(entry: RecipeProject, mirror: str | None) -> Path | None:
     """
     if entry.previous is None:
         return None
-    place = laid_out_folder(entry.previous.model_dump_json(), entry.name)
-    if not place.is_dir():
-        place.parent.mkdir(parents=True, exist_ok=True)
+    target = laid_out_folder(entry.previous.model_dump_json(), entry.name)
+    if not target.is_dir():
+        target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with temporary_folder("layout", place.parent) as folder:
+            with temporary_folder("layout", target.parent) as folder:
                 _lay_source(entry.previous, folder / entry.name, mirror)
-                (folder / entry.name).rename(place)
+                (folder / entry.name).rename(target)
         except DataError as error:
             raise DataError(f"{entry.name}, the release before: {error}") from None
-    return place
+    return target
 
 
 def laid_out_project(root: Path) -> StoredProject:
@@ -106,10 +106,10 @@ def lay_renamed(entry: RecipeProject, layout: str, root: Path, files: Mapping[st
         for path, file in files.items():
             (copy / path).write_bytes(file.data)
         identity = laid_out_project(copy).snapshot.id
-        place = laid_out_folder(layout, entry.name, identity)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if not place.is_dir():
-            copy.rename(place)
+        target = laid_out_folder(layout, entry.name, identity)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.is_dir():
+            copy.rename(target)
     return identity
 
 

@@ -89,10 +89,10 @@ def _from_mirror(pinned: PinnedFile, mirror: str, folder: Path) -> bool:
         except DataError:
             return False
         return True
-    for place in (Path(mirror) / pinned.path, Path(mirror) / pinned.sha256 / pinned.path):
-        if place.is_file() and sha256_file(place) == pinned.sha256:
+    for file in (Path(mirror) / pinned.path, Path(mirror) / pinned.sha256 / pinned.path):
+        if file.is_file() and sha256_file(file) == pinned.sha256:
             part = folder / f"{pinned.path}.part"
-            shutil.copyfile(place, part)
+            shutil.copyfile(file, part)
             part.replace(folder / pinned.path)
             return True
     return False
@@ -158,19 +158,19 @@ def lay_packages(packages: Sequence[LockedPackage], root: Path, mirror: str | No
             shutil.copytree(unpacked, root / package.place, dirs_exist_ok=True, symlinks=True)
 
 
-def _link_programs(place: Path, root: Path) -> None:
+def _link_programs(package: Path, root: Path) -> None:
     """Link the programs of an npm package in the folder ``.bin`` next to it, if it lies at the top."""
     top = root / "node_modules"
-    if place.parent != top and place.parent.parent != top:
+    if package.parent != top and package.parent.parent != top:
         return
     try:
-        described: Mapping[str, Any] = json.loads((place / "package.json").read_bytes())
+        described: Mapping[str, Any] = json.loads((package / "package.json").read_bytes())
     except (OSError, ValueError):
         return
     listed = described.get("bin") or {}
     programs = listed if isinstance(listed, dict) else {str(described["name"]).rpartition("/")[2]: listed}
     for name, path in sorted(programs.items()):
-        target = place / str(path)
+        target = package / str(path)
         if target.is_file():
             target.chmod(0o755)
             (top / ".bin").mkdir(exist_ok=True)
@@ -258,11 +258,11 @@ def _npm_digest(name: str, file: str, integrity: str, folder: Path) -> str:
     if base64.b64encode(hashlib.new(kind, answer.content).digest()).decode() != expected:
         raise DataError(f"{address}: not the file that npm's index describes ({integrity})")
     digest = hashlib.sha256(answer.content).hexdigest()
-    place = record_cache() / "archives" / digest / file
-    place.parent.mkdir(parents=True, exist_ok=True)
+    archive = record_cache() / "archives" / digest / file
+    archive.parent.mkdir(parents=True, exist_ok=True)
     part = folder / "part"
     part.write_bytes(answer.content)
-    shutil.move(part, place)
+    shutil.move(part, archive)
     return digest
 
 

@@ -135,12 +135,12 @@ def _private_names(file: FileAnalysis) -> set[bytes]:
     return names
 
 
-def _tokens(file: FileAnalysis, place: Span, name: bytes, language: str) -> set[Span] | None:
+def _tokens(file: FileAnalysis, within: Span, name: bytes, language: str) -> set[Span] | None:
     """Return the spans of a word outside comments; None where its meaning is not plain: a text, a key of an object."""
     data = file.source.data
     spans = set()
-    for match in re.finditer(rb"(?<![\w$])" + re.escape(name) + rb"(?![\w$])", data[place.start : place.end]):
-        span = Span(place.start + match.start(), place.start + match.end())
+    for match in re.finditer(rb"(?<![\w$])" + re.escape(name) + rb"(?![\w$])", data[within.start : within.end]):
+        span = Span(within.start + match.start(), within.start + match.end())
         if any(comment.start <= span.start < comment.end for comment in file.comments):
             continue
         before, after = data[: span.start].rstrip()[-1:], data[span.end :].lstrip()[:1]

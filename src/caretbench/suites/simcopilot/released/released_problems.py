@@ -162,9 +162,9 @@ def _end(data: bytes, starts: list[int], span: ReleasedSpan) -> int:
 
 
 def _problem(
-    program: ReleasedProgram, span: ReleasedSpan, project: ReleasedProject, place: tuple[int, int], group: str
+    program: ReleasedProgram, span: ReleasedSpan, project: ReleasedProject, bounds: tuple[int, int], group: str
 ) -> Problem:
-    start, end = place
+    start, end = bounds
     data = project.snapshot.read(project.path)
     return Problem(
         id=span.id,

@@ -120,7 +120,7 @@ def read_answer(text: str, finish_reason: str | None) -> GeneratedInstance | Unu
 
 def _text_fault(answer: GeneratedInstance) -> str:
     """Return why the texts cannot be stored or shown; empty if they can."""
-    if any(mark in part for mark in (OPENING, CLOSING) for part in (answer.prefix, answer.reference, answer.suffix)):
+    if any(mark in text for mark in (OPENING, CLOSING) for text in (answer.prefix, answer.reference, answer.suffix)):
         return f"the texts hold {OPENING} or {CLOSING}, which mark the gap"
     marks = answer.file_text.count(TESTS.strip())
     if marks > bool(answer.tests):

@@ -130,11 +130,11 @@ def _attempts_line(outcomes: Counter[str]) -> str:
     return f"{counted(outcomes.total(), 'answer')}: {counted(outcomes['instance'], 'instance')}{why}"
 
 
-def _missing_line(place: str, short: Sequence[str], manifest: ConstructionManifest) -> str:
+def _missing_line(quoted: str, short: Sequence[str], manifest: ConstructionManifest) -> str:
     """Return the last line of a build that did not fill each cell: what is missing, and how to go on."""
     more = f" and {len(short) - _SHOWN_CELLS} more" if len(short) > _SHOWN_CELLS else ""
     return (
-        f"{place}: no scenario is left for {'; '.join(short[:_SHOWN_CELLS])}{more}. Go on with the same command and a "
+        f"{quoted}: no scenario is left for {'; '.join(short[:_SHOWN_CELLS])}{more}. Go on with the same command and a "
         f"higher --patience (now {manifest.options.get('patience')})"
     )
 
@@ -237,16 +237,16 @@ class InstanceBuild:
         ]
         outcomes = sum(map(Counter, manifest.yields.values()), Counter[str]())
         cost = f"${manifest.cost:.2f}" if manifest.cost is not None else "cost not known"
-        place = shlex.quote(str(self.folder.path))
+        quoted = shlex.quote(str(self.folder.path))
         text = [
             *_cell_table(manifest, self.counts),
             "",
             _attempts_line(outcomes),
-            f"{place}: {counted(total, 'instance')}; {cost}, {manifest.request_hours:.2f} hours of requests; "
-            f"caretbench run devbench --data {place} -m …",
+            f"{quoted}: {counted(total, 'instance')}; {cost}, {manifest.request_hours:.2f} hours of requests; "
+            f"caretbench run devbench --data {quoted} -m …",
         ]
         if short:
-            text.append(_missing_line(place, short, manifest))
+            text.append(_missing_line(quoted, short, manifest))
         numbers = {**manifest.model_dump(mode="json"), "output": str(self.folder.path), "short": short}
         return BuildResult(tuple(text), numbers, usable=total > 0 and not short)
 
