@@ -17,7 +17,7 @@ from caretbench.errors import UsageError
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.metrics.code_statistics import problem_statistics
-from caretbench.metrics.complexity import ProblemStatistics, paper_statistics
+from caretbench.metrics.complexity import paper_statistics
 from caretbench.problem import Problem, Profile
 from caretbench.suites.devbench.build.construction.build_folder import GENERATOR_ROLE, OPTIONS, ConstructionOptions
 from caretbench.suites.devbench.build.construction.construction_build import build_instances
@@ -64,7 +64,14 @@ class DevBenchBuilder(Builder):
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
         """Return lines, tokens and cyclomatic complexity (the paper's Table 4)."""
-        return _statistics(problem, as_released=DevBenchProfile(profile).released_texts)._asdict()
+        as_released = DevBenchProfile(profile).released_texts
+        count = paper_statistics if as_released else problem_statistics
+        caret = problem.caret
+        prefix, suffix, tests = caret.prefix, caret.suffix, problem.hidden_tests
+        if as_released and problem.released:
+            # The released texts, as the released script counts them.
+            prefix, suffix, tests = (problem.released[name] for name in ("prefix", "suffix", "assertions"))
+        return count(prefix, problem.reference, suffix, tests, caret.language)._asdict()
 
     def _strict_gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
         """Return the gate of new instances, whose checks may not be weak."""
@@ -100,17 +107,6 @@ class DevBenchBuilder(Builder):
                     download_file(file, BASE_URL, folder)
             progress(1, len(files))
         return folder
-
-
-def _statistics(problem: Problem, *, as_released: bool) -> ProblemStatistics:
-    """Return one problem's statistics; with ``as_released``, of the released texts, as the released script counts."""
-    language = problem.caret.language
-    if as_released and problem.released:
-        prefix, suffix, assertions = (problem.released[name] for name in ("prefix", "suffix", "assertions"))
-        return paper_statistics(prefix, problem.reference, suffix, assertions, language)
-    caret = problem.caret
-    count = paper_statistics if as_released else problem_statistics
-    return count(caret.prefix, problem.reference, caret.suffix, problem.hidden_tests, language)
 
 
 # --- download of the release ---------------------------------------------------------------------------------------

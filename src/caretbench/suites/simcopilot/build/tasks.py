@@ -6,6 +6,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final, NamedTuple
 
 from caretbench.build.project_tasks.block_miner import DrawnBefore, TaskOrigin, block_hash, block_names
@@ -18,7 +19,6 @@ from caretbench.suites.simcopilot.build.candidates import Candidate, FileMiner
 from caretbench.suites.simcopilot.rules import Mode, mining_rules, paper_rules
 from caretbench.syntax import Span
 from caretbench.syntax.analysis import FileAnalysis, ProjectAnalysis
-from caretbench.syntax.blocks import Block
 from caretbench.syntax.names.references import Reference
 
 _MIN_GROUPS: Final = 6
@@ -137,13 +137,14 @@ def candidate_labels(analysis: FileAnalysis, candidate: Candidate, project: str)
     span = candidate.span
     references = analysis.references_in(span)
     size = analysis.size(span)
+    held = {block.kind for block in analysis.blocks_in(span)}
     labels: dict[str, Label] = {
         "language": analysis.source.language,
         "mode": candidate.mode,
         "block": candidate.kind,
         "project": project,
         "constructs": paper_constructs(analysis, span, references),
-        "structure": structure_constructs(analysis, span),
+        "structure": [name for name in mining_rules().constructs.structure if name in held],
         "references": sorted({str(reference.binding) for reference in references}),
         "block_lines": float(size.lines),
         "block_tokens": float(size.tokens),
@@ -166,7 +167,8 @@ def paper_constructs(analysis: FileAnalysis, span: Span, references: tuple[Refer
     rules = mining_rules().constructs
     table = project_tables().get(analysis.source.language)
     fields_are_global = table is not None and table.mining.fields_are_global
-    constructs = {rules.blocks[block.kind] for block in _touched(analysis, span) if block.kind in rules.blocks}
+    touched = chain(analysis.blocks_in(span), analysis.enclosing_blocks(span, rules.blocks.keys() - {"class_body"}))
+    constructs = {rules.blocks[block.kind] for block in touched if block.kind in rules.blocks}
     for reference in analysis.references_in(span) if references is None else references:
         if reference.origin in ("stdlib", "third_party"):
             constructs.add("library")
@@ -175,13 +177,6 @@ def paper_constructs(analysis: FileAnalysis, span: Span, references: tuple[Refer
         elif reference.binding in rules.bindings:
             constructs.add(rules.bindings[reference.binding])
     return [name for name in paper_rules().constructs if name in constructs]
-
-
-def structure_constructs(analysis: FileAnalysis, span: Span) -> list[str]:
-    """Return the constructs of the table ``structure`` in ``mining.toml`` that a span contains."""
-    names = mining_rules().constructs.structure
-    held = {block.kind for block in analysis.blocks_in(span)}
-    return [name for name in names if name in held]
 
 
 def reference_distances(references: tuple[Reference, ...]) -> dict[str, int]:
@@ -196,11 +191,6 @@ def reference_distances(references: tuple[Reference, ...]) -> dict[str, int]:
         "nonlocal_distance": max((lines for local, lines in reaching if not local), default=None),
     }
     return {name: lines for name, lines in maxima.items() if lines is not None}
-
-
-def _touched(analysis: FileAnalysis, span: Span) -> Iterator[Block]:
-    yield from analysis.blocks_in(span)
-    yield from analysis.enclosing_blocks(span, mining_rules().constructs.blocks.keys() - {"class_body"})
 
 
 def _column(analysis: FileAnalysis, position: int) -> int:

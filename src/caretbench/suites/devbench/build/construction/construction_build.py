@@ -309,7 +309,7 @@ class InstanceBuild:
     def _next_requests(self) -> list[InstanceRequest]:
         """Return the requests of the next round, stored before they are sent."""
         requests: list[InstanceRequest] = []
-        stored = self.tracks.request_keys()
+        stored = {request.key for track in self.tracks.tracks.values() for request in track.requests}
         for cell in self.counts:
             existing = list(self.store.summaries("/".join(cell)))
             for track in self.tracks.open_tracks(cell, self.store.rows.values()):

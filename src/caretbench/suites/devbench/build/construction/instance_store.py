@@ -23,6 +23,7 @@ from caretbench.problem import Problem
 from caretbench.suites.devbench import released_problems, starter
 from caretbench.suites.devbench.build.construction.build_folder import (
     ATTEMPTS_FILE,
+    AttemptOutcome,
     BuildFolder,
     InstanceAttempt,
     InstanceRequest,
@@ -124,8 +125,28 @@ class InstanceStore:
         return row
 
     def _write(self, name: str, candidate: InstanceCandidate, end: InstanceAttempt) -> BuiltInstance:
-        self._folder.write_instance(name, candidate.instance.file_text, candidate.predicate)
-        row = self._row(name, candidate, end)
+        request, problem, instance = candidate.request, candidate.problem, candidate.instance
+        self._folder.write_instance(name, instance.file_text, candidate.predicate)
+        row = BuiltInstance(
+            id=name,
+            track=request.track,
+            scenario=request.scenario,
+            generator=request.generator,
+            generator_family=model_family(request.generator) or request.generator,
+            prompt_version=self._prompt_version,
+            attempts=request.attempt,
+            cost=self._cost(request.track),
+            justification=instance.justification,
+            library=instance.library,
+            **measured_properties(problem, request.scenario),
+            checks=end.checks,
+            killed_by=end.killed_by,
+            licence=self._licence,
+            created=datetime.now(UTC).date().isoformat(),
+            sibling=request.scenario.sibling_of,
+            text_hash=sha256_text(instance.file_text),
+            problem_hash=problem_hash(problem),
+        )
         self._folder.append(INSTANCES_FILE, row)
         self.rows[name] = row
         return row
@@ -135,29 +156,6 @@ class InstanceStore:
         names = chain([base], (f"{base}-{number}" for number in count(2)))
         # Generators like the same names; files by hand and deleted rows count, too.
         return next(name for name in names if name not in self.rows and name not in self.problems)
-
-    def _row(self, name: str, candidate: InstanceCandidate, end: InstanceAttempt) -> BuiltInstance:
-        request, problem = candidate.request, candidate.problem
-        return BuiltInstance(
-            id=name,
-            track=request.track,
-            scenario=request.scenario,
-            generator=request.generator,
-            generator_family=model_family(request.generator) or request.generator,
-            prompt_version=self._prompt_version,
-            attempts=request.attempt,
-            cost=self._cost(request.track),
-            justification=candidate.instance.justification,
-            library=candidate.instance.library,
-            **measured_properties(problem, request.scenario),
-            checks=end.checks,
-            killed_by=end.killed_by,
-            licence=self._licence,
-            created=datetime.now(UTC).date().isoformat(),
-            sibling=request.scenario.sibling_of,
-            text_hash=sha256_text(candidate.instance.file_text),
-            problem_hash=problem_hash(problem),
-        )
 
     def _cost(self, name: str) -> float | None:
         track = self._tracks.tracks.get(name)
@@ -177,7 +175,7 @@ class InstanceStore:
 
 def attempt_end(
     request: InstanceRequest,
-    outcome: str,
+    outcome: AttemptOutcome,
     detail: str,
     checks: Mapping[str, str] | None = None,
     instance: str | None = None,
@@ -185,22 +183,20 @@ def attempt_end(
     killed_by: str = "",
 ) -> InstanceAttempt:
     """Return the end of the attempt of a request."""
-    return InstanceAttempt.model_validate(
-        {
-            "request": request.key,
-            "track": request.track,
-            "scenario": request.scenario.id,
-            "cell": request.scenario.cell,
-            "generator": request.generator,
-            "attempt": request.attempt,
-            "outcome": outcome,
-            "detail": bounded_diagnosis(detail),
-            "checks": {name: bounded_diagnosis(result) for name, result in (checks or {}).items()},
-            "instance": instance,
-            "killed_by": killed_by,
-            "cost": answer.cost if answer is not None else None,
-            "seconds": answer.latency.last_s if answer is not None and answer.latency is not None else None,
-        }
+    return InstanceAttempt(
+        request=request.key,
+        track=request.track,
+        scenario=request.scenario.id,
+        cell=request.scenario.cell,
+        generator=request.generator,
+        attempt=request.attempt,
+        outcome=outcome,
+        detail=bounded_diagnosis(detail),
+        checks={name: bounded_diagnosis(result) for name, result in (checks or {}).items()},
+        instance=instance,
+        killed_by=killed_by,
+        cost=answer.cost if answer is not None else None,
+        seconds=answer.latency.last_s if answer is not None and answer.latency is not None else None,
     )
 
 

@@ -24,7 +24,7 @@ from caretbench.problem import Problem, Row
 from caretbench.suites.devbench.build.cell_languages import cell_languages, domains
 from caretbench.suites.devbench.build.construction.build_folder import ConstructionManifest, ConstructionOptions
 from caretbench.suites.devbench.built_instances import BuiltInstance, Mode, Scenario
-from caretbench.suites.devbench.cells.cell_tables import CellKind, Rules, cell_categories, rules
+from caretbench.suites.devbench.cells.cell_tables import Rules, cell_categories, rules
 from caretbench.suites.usage_weights import Weights, read_weights
 from caretbench.syntax.analysis_types import CaretBoundary
 
@@ -136,7 +136,10 @@ def _lowest(category: str, kind: str, names: Sequence[str]) -> int:
 
 def _drawn_kind(category: str, number: int, seed: str) -> tuple[str, int]:
     """Return the kind of a scenario, and how many scenarios up to this one have the kind."""
-    kinds = _by_share(cell_categories()[category].kinds)
+    table = cell_categories()[category].kinds
+    # Each kind as often as its share says, relative to the smallest share.
+    least = min(kind.share for kind in table.values())
+    kinds = [name for name, kind in table.items() for _ in range(round(kind.share / least))]
     kind = _in_turn(kinds, number, seed)
     lap, index = divmod(number - 1, len(kinds))
     # Axes that depend on the kind count the scenarios of this kind. By the scenario's own number some values would
@@ -158,12 +161,6 @@ def sibling_scenario(original: Scenario, instance_id: str) -> Scenario:
             "sibling_of": instance_id,
         }
     )
-
-
-def _by_share(kinds: Mapping[str, CellKind]) -> list[str]:
-    """Return the kinds, each as often as its share says, relative to the smallest share."""
-    least = min(kind.share for kind in kinds.values())
-    return [name for name, kind in kinds.items() for _ in range(round(kind.share / least))]
 
 
 def _in_turn(values: Sequence[ValueT], number: int, seed: str, offset: int = 0) -> ValueT:

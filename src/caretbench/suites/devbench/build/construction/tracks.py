@@ -190,10 +190,6 @@ class TrackList:
         """Store the end of an attempt in its track."""
         self.tracks[row.track].ends[row.request] = row
 
-    def request_keys(self) -> set[str]:
-        """Return the keys of all requests."""
-        return {request.key for track in self.tracks.values() for request in track.requests}
-
     @property
     def counters(self) -> tuple[str, ...]:
         """Generators whose instances are counted apart; one empty name if they are counted together."""

@@ -136,18 +136,15 @@ def _called_names(view: ProgramView) -> Iterator[str]:
 
 
 def _called_name(node: tree_sitter.Node) -> str:
+    kinds = node_kinds()
+    # `Type::method` names a function without calling it.
+    is_reference = node.type in kinds.callees and node.type not in kinds.creations
     callee = next(
         (child for name in ("function", "name", "constructor", "type") if (child := node.child_by_field_name(name))),
-        node.named_children[-1] if _is_reference(node) and node.named_children else None,
+        node.named_children[-1] if is_reference and node.named_children else None,
     )
     words = re.findall(r"[\w$]+", re.sub(r"<[^<>]*>|\([^()]*\)", "", text_of(callee))) if callee is not None else []
     return words[-1] if words else "new"
-
-
-def _is_reference(node: tree_sitter.Node) -> bool:
-    """Return whether a node names a function without calling it, as ``Type::method`` does."""
-    kinds = node_kinds()
-    return node.type in kinds.callees and node.type not in kinds.creations
 
 
 def library_calls(view: ProgramView) -> int:
@@ -248,8 +245,7 @@ def control_depth(view: ProgramView) -> int:
 
 
 def _depth(node: tree_sitter.Node, view: ProgramView, kinds: frozenset[str], parts: frozenset[str]) -> int:
-    depth, current = 1, node.parent
-    inner = node
+    depth, inner, current = 1, node, node.parent
     while current is not None:
         counts = current.type in kinds and inner.type not in parts
         # A chain of `else if` is nested in the tree and flat for a reader.
@@ -258,15 +254,11 @@ def _depth(node: tree_sitter.Node, view: ProgramView, kinds: frozenset[str], par
             and current.type in node_kinds().branches
             and current.child_by_field_name("alternative") == inner
         )
-        if counts and not is_else_if and (current.start_byte >= view.start or _continues(current, view)):
+        # A structure of the prefix counts if the reference continues it at its caret: it ends in or behind it.
+        if counts and not is_else_if and (current.start_byte >= view.start or current.end_byte <= view.end + 1):
             depth += 1
         inner, current = current, current.parent
     return depth
-
-
-def _continues(node: tree_sitter.Node, view: ProgramView) -> bool:
-    """Return whether the reference continues a structure of the prefix at its caret: it ends in or behind it."""
-    return node.start_byte < view.start and node.end_byte <= view.end + 1
 
 
 def statement_lines(view: ProgramView) -> int:
