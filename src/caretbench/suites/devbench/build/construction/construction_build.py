@@ -300,7 +300,9 @@ class InstanceBuild:
                 self.progress.note(
                     f"--licence {self.options.licence}: {error}; a release of these instances is refused"
                 )
-        for line in (*weights_notes(self.options), *add_public_sets(self.store.twins, self.options.compare)):
+        for line in weights_notes(self.options):
+            self.progress.note(line)
+        for line in add_public_sets(self.store.twins, self.options.compare):
             self.progress.note(line)
 
     def _instance_count(self, cell: Cell, counter: str) -> int:
