@@ -67,3 +67,10 @@ def overlap_groups(spans: Sequence[tuple[str, int, int]]) -> list[int]:
         last, reach = path, max(reach, end)
         groups[index] = number
     return groups
+
+
+def overlap_group_names(project: str, spans: Sequence[tuple[str, int, int]]) -> list[str]:
+    """Return the name of the overlap group of each span: project, file and start of the first one of the group."""
+    firsts: dict[int, str] = {}
+    groups = zip(overlap_groups(spans), spans, strict=True)
+    return [firsts.setdefault(group, f"{project}/{path}:{start}") for group, (path, start, _) in groups]

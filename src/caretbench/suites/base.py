@@ -110,7 +110,6 @@ class Suite(ABC):
 
     def canonical_label(self, name: str, value: str) -> str:
         """Return the suite's spelling of a label's value, from any common spelling (``C#`` → ``csharp``)."""
-        del name
         return value
 
     def caret_in_context(self, problem: Problem, context: str) -> Caret:
@@ -121,7 +120,6 @@ class Suite(ABC):
         Raises:
             DataError: the problem's project is not on this machine.
         """
-        del problem
         raise UsageError(f"context {context!r}: {self.name} shows its problems in one way only")
 
     def question_without_text(self, problem: Problem) -> Question | None:
@@ -129,7 +127,6 @@ class Suite(ABC):
 
         Nothing is asked so by default.
         """
-        del problem
         return None
 
     # --- answers ----------------------------------------------------------------------------------------------------
@@ -202,7 +199,6 @@ class Suite(ABC):
 
         By default: the result of the problem's predicates, if it has any.
         """
-        del profile
         if not any(check.kind == "predicate" and check.counts for check in problem.checks):
             return []
         faults = self.failed_predicates(problem, text or "")
@@ -213,7 +209,6 @@ class Suite(ABC):
 
         Its scores are those of :attr:`reduction_scorer`.
         """
-        del problem, text, profile
         return None
 
     def measure_error_kinds(self, problem: Problem, text: str | None) -> list[Measurement]:
@@ -229,12 +224,10 @@ class Suite(ABC):
 
         Nothing by default.
         """
-        del problem, raw
         return []
 
     def failed_predicates(self, problem: Problem, text: str) -> Sequence[str]:
         """Return a line for each predicate that an answer does not satisfy."""
-        del problem, text
         return ()
 
     def judged_text(self, problem: Problem, text: str, profile: Profile) -> str:
@@ -279,14 +272,12 @@ class Suite(ABC):
             problems: The run's problems by id.
             seed: Seed of bootstrap intervals.
         """
-        del results, problems, seed
         return ()
 
     def result_charts(
         self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
     ) -> tuple[SuiteChart, ...]:
         """Return the suite's own charts for the HTML report; arguments as in :meth:`result_tables`."""
-        del results, problems, seed
         return ()
 
     def headline_results(self, results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, Headline]]:
@@ -301,7 +292,6 @@ class Suite(ABC):
 
         Nothing by default; arguments as in :meth:`result_tables`.
         """
-        del results, problems
         return ()
 
     def published_tables(self, results: Sequence[Table]) -> tuple[Table, ...]:
@@ -312,7 +302,6 @@ class Suite(ABC):
         Args:
             results: The run's tables of :meth:`result_tables`.
         """
-        del results
         return ()
 
 

@@ -97,12 +97,9 @@ class Selection:
         if self.limit is not None and count < self.limit:
             available = len(replace(self, limit=None).apply(suite, problems))
             chosen = " that --select and --per-cell leave" if self.select or self.per_cell else ""
-            why = (
-                f"all {count}{chosen}"
-                if count == available
-                else f"{count} of {available}{chosen}; the others overlap these"
-            )
-            yield f"--limit {self.limit} took {why}"
+            took = f"all {count}" if count == available else f"{count} of {available}"
+            others = "" if count == available else "; the others overlap these"
+            yield f"--limit {self.limit} took {took}{chosen}{others}"
 
     def _criteria(self, suite: Suite) -> dict[str, set[str]]:
         criteria: dict[str, set[str]] = {}

@@ -169,8 +169,8 @@ def syntax_fault(problem: Problem, text: str) -> SyntaxFault:
     excess = fault_count(tree, language) - sum(allowed)
     if excess <= 0:
         return ""
-    ended = _closed(tree, splice, before, text, language)
-    if any(_fits(splice, before, language, closed) for closed in ended):
+    closed = (splice.content(before, answer) for answer in _closed(tree, splice, before, text, language))
+    if any(fault_count(parse(content, language), language) <= sum(allowed) for content in closed):
         return "truncated"
     layout = layout_faults(tree, language) - allowed[1]
     return "indentation" if layout >= excess else "syntax"
@@ -182,11 +182,6 @@ def _faults(snapshot: str, path: str, language: str) -> tuple[int, int]:
     tree = parse(original_file(snapshot, path), language)
     layout = layout_faults(tree, language)
     return fault_count(tree, language) - layout, layout
-
-
-def _fits(splice: FileSplice, before: bytes, language: str, text: str) -> bool:
-    allowed = sum(_faults(splice.snapshot, splice.path, language))
-    return fault_count(parse(splice.content(before, text), language), language) <= allowed
 
 
 def _closed(tree: tree_sitter.Tree, splice: FileSplice, before: bytes, text: str, language: str) -> Iterator[str]:

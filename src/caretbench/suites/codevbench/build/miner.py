@@ -24,7 +24,7 @@ from caretbench.extraction.policies import get_policy
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem
 from caretbench.projects.answer_requests import file_splice, get_tests_check
-from caretbench.projects.file_spans import file_caret, overlap_groups, span_splice, visible_text
+from caretbench.projects.file_spans import file_caret, overlap_group_names, span_splice, visible_text
 from caretbench.suites.codevbench.build.code_blocks import BlockFinder, BlockKind, CodeBlock
 from caretbench.suites.codevbench.build.earlier_release import EarlierRelease
 from caretbench.suites.codevbench.scenario_names import BLOCK_SPAN, FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
@@ -286,12 +286,8 @@ class CodevMiner(BlockMiner):
         chosen.sort(key=lambda hidden: (hidden.block.path, hidden.span, hidden.key))
         not_drawn = len(reached) - len(chosen) - rejected.total()
         rejected.update(not_reached=len(mined) - len(reached), not_drawn=not_drawn)
-        groups = overlap_groups([(hidden.block.path, *hidden.block.span) for hidden in chosen])
-        firsts: dict[int, str] = {}
-        problems = []
-        for hidden, group in zip(chosen, groups, strict=True):
-            first = firsts.setdefault(group, f"{origin.project}/{hidden.block.path}:{hidden.block.span.start}")
-            problems.append(self._problem(hidden, origin, first))
+        names = overlap_group_names(origin.project, [(hidden.block.path, *hidden.block.span) for hidden in chosen])
+        problems = (self._problem(hidden, origin, name) for hidden, name in zip(chosen, names, strict=True))
         return DrawnProblems(tuple(problems), rejected)
 
     def _sampling_fault(self, hidden: HiddenSpan) -> str | None:

@@ -14,7 +14,7 @@ from caretbench.build.projects.language_tables import project_tables
 from caretbench.files import sha256_text
 from caretbench.grouping import grouped
 from caretbench.problem import Label, Problem
-from caretbench.projects.file_spans import file_caret, overlap_groups, span_splice, visible_text
+from caretbench.projects.file_spans import file_caret, overlap_group_names, overlap_groups, span_splice, visible_text
 from caretbench.suites.simcopilot.build.candidates import Candidate, FileMiner
 from caretbench.suites.simcopilot.rules import Mode, mining_rules, paper_rules
 from caretbench.syntax import Span
@@ -303,13 +303,8 @@ class ProjectMiner:
 
     def make_problems(self, candidates: Sequence[Candidate], origin: TaskOrigin) -> list[Problem]:
         """Return the problems made of candidates."""
-        groups = overlap_groups([(candidate.path, *candidate.span) for candidate in candidates])
-        firsts: dict[int, str] = {}
-        problems = []
-        for candidate, group in zip(candidates, groups, strict=True):
-            first = firsts.setdefault(group, f"{origin.project}/{candidate.path}:{candidate.span.start}")
-            problems.append(self._problem(candidate, origin, first))
-        return problems
+        names = overlap_group_names(origin.project, [(candidate.path, *candidate.span) for candidate in candidates])
+        return [self._problem(candidate, origin, name) for candidate, name in zip(candidates, names, strict=True)]
 
     def _problem(self, candidate: Candidate, origin: TaskOrigin, group: str) -> Problem:
         analysis = self.analysis[candidate.path]

@@ -92,11 +92,10 @@ def released_project(root: Path, program: ReleasedProgram, variant: Variant, sto
         for name in (*cases, *tests.inputs)
         if not (folder / name).is_file()
     )
-    check = (
-        _java_check(program, tests, jars, variant)
-        if settings.junit
-        else _python_check(program, path, tests, settings, variant)
-    )
+    if settings.junit:
+        check = _java_check(program, tests, jars, variant)
+    else:
+        check = _python_check(program, path, tests, settings, variant)
     return ReleasedProject(snapshot, path, check.model_copy(update={"needs": (*tests.needs, *missing)}))
 
 
