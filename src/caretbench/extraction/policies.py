@@ -151,19 +151,22 @@ _RELEASED_STEPS: tuple[tuple[str, _Step], ...] = (
 
 _POLICIES = (
     Policy("raw", 2, "The text as it came, up to an end token that a server left in it."),
-    Policy("released", 2, "What DevBench's released code did when texts came: a closed fence around the whole text "
-           "goes.", steps=(("fence removed", _released),)),
+    Policy("released", 2,
+           "What DevBench's released code did when texts came: a closed fence around the whole text goes.",
+           steps=(("fence removed", _released),)),
     Policy("clean", 3, "Without reasoning, fences and prose around the code; nothing is cut.", cleans=True),
     Policy("first_line", 3, "Cleaned, then its first line that is not blank.", cleans=True,
            steps=(("cut after the first line", first_line),)),
-    Policy("same_block", 3, "Cleaned, then cut where the text leaves the caret's block (indentation in Python, else "
-           "brackets).", cleans=True, steps=(("cut at the end of the block", cut_to_same_block),)),
+    Policy("same_block", 3,
+           "Cleaned, then cut where the text leaves the caret's block (indentation in Python, else brackets).",
+           cleans=True, steps=(("cut at the end of the block", cut_to_same_block),)),
     Policy("syntax", 4, "Cleaned, then the longest line-wise beginning with which the program parses; if none, all.",
            cleans=True, steps=(_SYNTAX,)),
     Policy("syntax_overlap", 4, "Cleaned, last lines that repeat the beginning of the suffix removed, then as syntax.",
            cleans=True, steps=(("repetition of the suffix removed", without_suffix_overlap), _SYNTAX)),
-    Policy("block", 9, "Cleaned, repetitions of what is shown removed, cut at the end of the caret's block, closed "
-           "where needed.", cleans=True, steps=(
+    Policy("block", 9,
+           "Cleaned, repetitions of what is shown removed, cut at the end of the caret's block, closed where needed.",
+           cleans=True, steps=(
                ("line ends changed", with_plain_line_ends),
                ("repetition of the prefix removed", without_prefix_repetition),
                ("moved to the caret's indentation", reindent),
@@ -172,22 +175,29 @@ _POLICIES = (
                ("brackets closed", balance_brackets),
                ("cut where the program parses", longest_parsing_cut_with_suffix),
            )),
-    Policy("simcopilot/clean", 3, "SimCopilot's released first step: the fenced block, else lines that look like code, "
-           "without comments.", steps=_RELEASED_STEPS[:1]),
-    Policy("simcopilot/trim", 3, "SimCopilot's released first two steps: then without lines that stand in prefix or "
-           "suffix.", steps=_RELEASED_STEPS[:2]),
-    Policy("simcopilot/repair", 3, "SimCopilot's three released steps: then indentation (Python) or the number of "
-           "brackets repaired.", steps=_RELEASED_STEPS),
-    Policy("codevbench/answer", 2, "Codev-Bench's published cut: of an answer with fences the last closed block, else "
-           "all up to an end token.", steps=(("cut as published", answer_as_published),)),
-    Policy("codevbench/chat", 2, "Codev-Bench's published cut of chat answers: the last closed fenced block, and "
-           "nothing without one.", steps=(("last fenced block", last_fenced_block),)),
+    Policy("simcopilot/clean", 3,
+           "SimCopilot's released first step: the fenced block, else lines that look like code, without comments.",
+           steps=_RELEASED_STEPS[:1]),
+    Policy("simcopilot/trim", 3,
+           "SimCopilot's released first two steps: then without lines that stand in prefix or suffix.",
+           steps=_RELEASED_STEPS[:2]),
+    Policy("simcopilot/repair", 3,
+           "SimCopilot's three released steps: then indentation (Python) or the number of brackets repaired.",
+           steps=_RELEASED_STEPS),
+    Policy("codevbench/answer", 2,
+           "Codev-Bench's published cut: of an answer with fences the last closed block, else all up to an end token.",
+           steps=(("cut as published", answer_as_published),)),
+    Policy("codevbench/chat", 2,
+           "Codev-Bench's published cut of chat answers: the last closed fenced block, and nothing without one.",
+           steps=(("last fenced block", last_fenced_block),)),
     Policy("legacy/safim", 1, "SAFIM's cut, by the kind of hole of each problem: one of the next three.",
            steps=(("cut as SAFIM does", safim_cut),)),
-    Policy("legacy/safim-block", 1, "SAFIM's cut of blocks: last lines go until the answer only adds nodes to the "
-           "program.", steps=(("cut as SAFIM does", safim_block),)),
-    Policy("legacy/safim-control", 1, "SAFIM's cut of control expressions: the first line (Python), or all before a "
-           "bracket that it did not open.", steps=(("cut as SAFIM does", safim_control),)),
+    Policy("legacy/safim-block", 1,
+           "SAFIM's cut of blocks: last lines go until the answer only adds nodes to the program.",
+           steps=(("cut as SAFIM does", safim_block),)),
+    Policy("legacy/safim-control", 1,
+           "SAFIM's cut of control expressions: the first line (Python), or all before a bracket that it did not open.",
+           steps=(("cut as SAFIM does", safim_control),)),
     Policy("legacy/safim-api", 1, "SAFIM's cut of calls: up to the bracket that closes the first call.",
            steps=(("cut as SAFIM does", safim_api_call),)),
     Policy("legacy/cceval", 1, "CrossCodeEval's cut: the first statement.",
