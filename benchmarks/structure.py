@@ -218,14 +218,16 @@ def empty_names(module: Module) -> Iterator[str]:
     """Variables and parameters that are called by one of ``EMPTY_NAMES``, but for a pair of ``one`` and ``other``."""
     if module.path.is_relative_to("samples") or module.path.is_relative_to("projects/inside"):
         return  # sample projects, which are data, and programs whose text is part of cache keys
-    paired = set()
+    excepted: set[ast.AST | None] = set()
     for node in module.nodes:
         if isinstance(node, (ast.Tuple, ast.arguments)):
             inner = {name: part for part in ast.walk(node) if (name := _bound_name(part))}
             if {"other", "two"} & inner.keys():
-                paired.add(inner.get("one"))
+                excepted.add(inner.get("one"))
+        elif isinstance(node, ast.ClassDef):  # a field stands beside the others of its class
+            excepted |= {statement.target for statement in node.body if isinstance(statement, ast.AnnAssign)}
     for node in module.nodes:
-        if _bound_name(node) in EMPTY_NAMES and node not in paired:
+        if _bound_name(node) in EMPTY_NAMES and node not in excepted:
             yield f"{module.path}:{node.lineno} {_bound_name(node)}"
 
 

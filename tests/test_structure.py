@@ -55,6 +55,10 @@ def test_exceptions_are_still_needed() -> None:
         assert any(entry.startswith(f"{place}:") for entry in entries), place
 
 
+def test_local_names_say_what_they_hold() -> None:
+    assert figures()["local names that say nothing"] == []
+
+
 def test_public_class_names_are_unique() -> None:
     assert figures()["public class names in several modules"] == []
 

@@ -107,14 +107,16 @@ def _command(builder: Builder) -> Callable[..., None]:
     about = builder.about
     parameters = [
         inspect.Parameter(
-            "sources", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None,
+            "sources",
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=None,
             annotation=Annotated[list[str] | None, typer.Argument(help=f"Source of {about}.", metavar="SOURCE")],
         ),
         inspect.Parameter("output", keyword, default=Path("tasks"), annotation=_OUTPUT),
         *(option_parameter(option) for option in builder.options),
         *_model_parameters(builder),
         inspect.Parameter("as_json", keyword, default=False, annotation=AsJson),
-    ]  # fmt: skip
+    ]
     build.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # read by typer
     build.__annotations__ = {entry.name: entry.annotation for entry in parameters} | {"return": None}
     return build

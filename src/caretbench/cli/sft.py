@@ -95,7 +95,7 @@ def make(
     Examples:
       caretbench sft make tomli==2.0.1 attrs==24.2.0 -o pairs
       caretbench sft make ../my-project -o pairs -m seeder=openai/gpt-4o -m generator=openai/gpt-4o-mini
-    """  # fmt: skip
+    """
     from caretbench.build.build_models import AnswersMissingError, BuildModels
     from caretbench.build.models.config import models_by_role
     from caretbench.build.models.dry_run import rehearse

@@ -60,7 +60,7 @@ def watch(
     Examples:
       caretbench watch checkpoints --suite c3bench --base gguf/smollm2
       caretbench watch checkpoints --suite c3bench --suite humaneval-infilling=released -m hf/{} --base hf/base
-    """  # fmt: skip
+    """
     from caretbench.files import write_atomically
     from caretbench.reports.compare import comparison_tables
     from caretbench.reports.output.text_output import print_tables

@@ -233,11 +233,12 @@ class _Cells:
         there = set(self.table["problem_id"])
         for stratum in strata:
             cells = [
-                self.cell(part.labels, self.table.filter(pl.col("problem_id").is_in(list(held))), needed=needed)
-                .model_copy(update={"order": part.order})
+                self.cell(
+                    part.labels, self.table.filter(pl.col("problem_id").is_in(list(held))), needed=needed
+                ).model_copy(update={"order": part.order})
                 for part in stratum.parts
                 if (held := part.problems & there)
-            ]  # fmt: skip
+            ]
             if cells:
                 yield stratum.name, tuple(cells)
 

@@ -240,9 +240,11 @@ def _judged(plan: ResolvedRun, clients: Clients, coming: Sequence[Sequence[Probl
             for resolved, problems in zip(plan.suites, coming, strict=True):
                 for batch in plan.criterion_batches(resolved):
                     settings = JudgingSettings(
-                        resolved.policy, resolved.profile, text_of=resolved.suite.judged_text,
+                        resolved.policy,
+                        resolved.profile,
+                        text_of=resolved.suite.judged_text,
                         controls=resolved.suite.caret_controls,
-                    )  # fmt: skip
+                    )
                     texts = settings.texts(resolved.folder, batch, not_scored=True).texts
                     ours = {problem.id for problem in batch.problems}
                     texts += [

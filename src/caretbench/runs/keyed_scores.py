@@ -91,5 +91,6 @@ def _beginning(row: Score | Completion) -> bytes:
     """Return how a row begins, without escapes: others are validated one by one."""
     return json.dumps(
         {"schema_version": 1, "problem_id": row.problem_id, "model": row.model, "parameters": row.parameters},
-        ensure_ascii=False, separators=(",", ":"),
-    ).encode(errors="replace")[:-1]  # fmt: skip
+        ensure_ascii=False,
+        separators=(",", ":"),
+    ).encode(errors="replace")[:-1]

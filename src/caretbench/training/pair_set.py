@@ -49,13 +49,17 @@ _MIN_QUOTED: Final = 12
 """Length of a line that an instruction must not quote: a shorter one may be a name."""
 _SAMPLING: Final = Sampling(max_tokens=2048, temperature=0.7, top_p=None)
 _PAIR: Final[Mapping[str, JsonValue]] = {
-    "type": "object", "properties": {"middle": {"type": "string"}, "instruction": {"type": "string"}},
-    "required": ["middle", "instruction"], "additionalProperties": False,
-}  # fmt: skip
-_SCHEMA: Final[Mapping[str, JsonValue]] = {
-    "type": "object", "properties": {"pairs": {"type": "array", "items": {**_PAIR}}}, "required": ["pairs"],
+    "type": "object",
+    "properties": {"middle": {"type": "string"}, "instruction": {"type": "string"}},
+    "required": ["middle", "instruction"],
     "additionalProperties": False,
-}  # fmt: skip
+}
+_SCHEMA: Final[Mapping[str, JsonValue]] = {
+    "type": "object",
+    "properties": {"pairs": {"type": "array", "items": {**_PAIR}}},
+    "required": ["pairs"],
+    "additionalProperties": False,
+}
 
 
 class _ChosenPair(Row):

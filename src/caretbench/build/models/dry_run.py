@@ -192,8 +192,10 @@ def dry_run(
     """
     return rehearse(
         lambda copy, models: builder.build(BuildJob(sources, copy, options, progress, models)),
-        output, models_config, opener,
-    )  # fmt: skip
+        output,
+        models_config,
+        opener,
+    )
 
 
 def rehearse(

@@ -153,8 +153,10 @@ def debian_versions(names: tuple[str, ...]) -> Mapping[str, str]:
         return {}
     done = subprocess.run(
         ["dpkg-query", "-W", "-f", "${Package}\t${Version}\t${db:Status-Status}\n", *names],  # noqa: S607
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     rows = (line.split("\t") for line in done.stdout.splitlines())
     # A removed package whose configuration files are kept has a version, too.
     return {row[0]: row[1] for row in rows if len(row) == 3 and row[2] == "installed"}

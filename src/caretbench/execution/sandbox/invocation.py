@@ -175,8 +175,10 @@ def _job(invocation: Invocation, display: str | None) -> dict[str, object]:
         "argv": list(invocation.argv),
         "directory": invocation.directory,
         "environment": {
-            **DEFAULT_ENVIRONMENT, **({"DISPLAY": ":99"} if display else {}),
-            **(index.environment if index is not None else {}), **(invocation.environment or {}),
+            **DEFAULT_ENVIRONMENT,
+            **({"DISPLAY": ":99"} if display else {}),
+            **(index.environment if index is not None else {}),
+            **(invocation.environment or {}),
         },
         "files": [(_inside(name), _bytes(content)) for name, content in (invocation.files or {}).items()],
         "rlimits": resource_limits(
@@ -189,7 +191,7 @@ def _job(invocation: Invocation, display: str | None) -> dict[str, object]:
         "tree": _tree(invocation.tree) if invocation.tree is not None else None,
         "door": index.listener_channel.fileno() if index is not None else None,
         "port": PROXY_PORT,
-    }  # fmt: skip
+    }
 
 
 def _tree(tree: ProjectTree) -> dict[str, object]:

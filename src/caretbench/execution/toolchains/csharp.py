@@ -141,9 +141,10 @@ class CsharpRuntime(ServerCompiledRuntime):
         results = super().compile(requests, artefacts)
         return [
             result.model_copy(update={"missing_module": self._missing_version(request.source)})
-            if result.status is Status.COMPILE_ERROR else result
+            if result.status is Status.COMPILE_ERROR
+            else result
             for request, result in zip(requests, results, strict=True)
-        ]  # fmt: skip
+        ]
 
     def server_option(self, request: ExecutionRequest) -> str:
         """Return the build configuration."""

@@ -192,9 +192,11 @@ _DECIMAL, _HEXADECIMAL, _BINARY = 10, 16, 2
 _CONTEST_NUMBERS: Mapping[int, re.Pattern[str]] = {
     base: re.compile(rf"([-+]?){mark}({digit}*+)(?:\.({digit}*+))?(?:[{power}]([-+]?\d++))?", re.ASCII | re.IGNORECASE)
     for base, mark, digit, power in (
-        (_DECIMAL, "", r"\d", "e@"), (_HEXADECIMAL, "0x", r"[\da-f]", "p"), (_BINARY, "0b", "[01]", "ep@"),
+        (_DECIMAL, "", r"\d", "e@"),
+        (_HEXADECIMAL, "0x", r"[\da-f]", "p"),
+        (_BINARY, "0b", "[01]", "ep@"),
     )
-}  # fmt: skip
+}
 _NOT_FINITE = re.compile(r"([-+]?)(?:(nan|@nan@)(?:\(\w*+\))?|inf|infinity|@inf@)", re.ASCII | re.IGNORECASE)
 _WORDS_OF_ANY_CASE = frozenset({"yes", "no", "true", "false"})
 _CONTEST_BITS, _CONTEST_TOLERANCE = 129, 1e-12

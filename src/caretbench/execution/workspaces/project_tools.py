@@ -144,9 +144,11 @@ _JVM: Final = (
 )  # fmt: skip
 # A JVM that cannot use the archive prints nothing, and loads the classes.
 _ARCHIVED: Final = (
-    "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0",
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:ArchiveRelocationMode=0",
     "-Xlog:cds*=off",
-)  # fmt: skip
+)
 # The folder of classes has to be there when the JVM starts: it never looks again for one that was not.
 _SCRIPT: Final = f"""#!/bin/sh
 mkdir -p {_CLASSES}

@@ -166,9 +166,10 @@ class EndpointAPI(SingleTryAPI):
                 {fill.file_path: file["path"], fill.file_text: file["text"]} for file in _tables(prompt.get("files"))
             ]
             return fill, values | {
-                "prefix": prompt.get("prefix") or "", "suffix": prompt.get("suffix") or "",
+                "prefix": prompt.get("prefix") or "",
+                "suffix": prompt.get("suffix") or "",
                 "files": files or None,  # type: ignore[dict-item]
-            }  # fmt: skip
+            }
         if self.shape.text is None:
             raise ProviderError(
                 f"{self.shape.title} wants the text before and after the caret (the prompt `fill`), "

@@ -66,9 +66,11 @@ def ask(suite: str, data: str, asked: dict[str, Any], seed: int | None, scored: 
         (pending,) = await run_in_thread(lambda: list(tested_model.pending_samples([problem], {})))
         names = ("budget", "client", *(name for name in CHOSEN_SETTINGS if name in tested_model.settings))
         stamp: dict[str, Any] = {
-            "suite": suite, "data": data, "prompt": tested_model.strategy.key,
+            "suite": suite,
+            "data": data,
+            "prompt": tested_model.strategy.key,
             **{name: tested_model.settings[name] for name in names},
-        }  # fmt: skip
+        }
         state.metadata[STAMP] = stamp
         if pending.prompt is None:
             stamp |= {"missing": "unpromptable", "message": pending.fault}

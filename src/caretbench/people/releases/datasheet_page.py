@@ -298,10 +298,12 @@ def render_datasheet(sheet: Datasheet) -> str:
     """Return the page of a datasheet."""
     what = "the public part" if sheet.part == "public" else "the hold-out, which is not for publication"
     lines = [
-        f"# {sheet.name} {sheet.version}", "",
+        f"# {sheet.name} {sheet.version}",
+        "",
         f"Problems of the suite {sheet.suite}: {what}, {sheet.figures.problems} problems. Every figure follows from "
-        "the rows of the built folder and is in `datasheet.json` too.", "",
-    ]  # fmt: skip
+        "the rows of the built folder and is in `datasheet.json` too.",
+        "",
+    ]
     for table in datasheet_tables(sheet):
         lines += [f"## {table.title}", "", *_markdown(table), ""]
         lines += [line for note in table.notes for line in (note, "")]

@@ -368,14 +368,15 @@ def _index(board: Board, extra: Sequence[ReportTable], versions: Sequence[Sequen
         for column in board.columns
     ]  # fmt: skip
     files = table_of(
-        "Files", ("File", "Content"),
+        "Files",
+        ("File", "Content"),
         [
             [_link(text_field("data.parquet"), "data.parquet"), "a row for each model and problem"],
             [_link(text_field("data.csv"), "data.csv"), "the same as CSV"],
             [_link(text_field(BOARD_FILE), BOARD_FILE), "a record for each model, in the EvalEval schema 0.2.1"],
             [_link(text_field("embed.html"), "embed.html"), '<iframe src="embed.html" title="CaretBench board">'],
         ],
-    )  # fmt: skip
+    )
     about = "What stands on boards apart differs in data, profile, policy, prompt, variants or isolation."
     blocks = [
         _wide_block(board),
@@ -405,10 +406,12 @@ def _suite_page(column: BoardColumn) -> str:
         ]
         tables.append(
             table_of(
-                "Printed in the paper, not ranked here", ("Model", f"{column.measure}, printed", "Table"), rows,
+                "Printed in the paper, not ranked here",
+                ("Model", f"{column.measure}, printed", "Table"),
+                rows,
                 "Without rows no rank interval can be given.",
             )
-        )  # fmt: skip
+        )
     block = PageBlock(notes=[RANKS, *column.notes, f"Data hash: {column.data_hash[:16]}"], tables=tables, filtered=True)
     commands = table_of("Commands", ("Model", "Command"), [(entry.title, entry.command) for entry in column.entries])
     blocks = [block, PageBlock(title="Commands that make the rows", tables=[commands], folded=True)]

@@ -164,9 +164,11 @@ def _number(
 
 
 def _pairs(
-    source: ReportSource, parts: Sequence[MeasuredPart], rankings: Sequence[Sequence[RankedModel]],
+    source: ReportSource,
+    parts: Sequence[MeasuredPart],
+    rankings: Sequence[Sequence[RankedModel]],
     rates: Sequence[Rates],
-) -> list[tuple[ComparisonRow, ...]]:  # fmt: skip
+) -> list[tuple[ComparisonRow, ...]]:
     """Return the tests of all pairs of models by part, the better one first: one table, one family."""
     by_part = []
     for part, ranking, by_title in zip(parts, rankings, rates, strict=True):

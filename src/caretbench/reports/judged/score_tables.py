@@ -321,7 +321,7 @@ def _rounds_table(judged: JudgedScores, judge: JudgeTrust, decided: JudgeDecisio
             _mean_and_range([counts.yes for counts in decided.rounds]),
             *(_mean_and_range([getattr(counts, name).agreement for counts in decided.rounds]) for name in names),
         )
-    )  # fmt: skip
+    )
     heads = ("Round", "Judged", "Unreadable", "Yes", *(f"Agreement with {SOURCES[name]}" for name in names))
     caption = "All rounds: the mean, with the lowest and the highest."
     return table_of(f"Agreement by round, {judge.title}, {judged.criterion}", heads, rows, caption)

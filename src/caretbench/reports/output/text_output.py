@@ -260,11 +260,13 @@ def ranking_table(part: HeadPart, *, drawn: bool = False) -> ReportTable:
     rows: list[list[FieldValue]] = []
     for entry in part.ranking:
         row: list[FieldValue] = [
-            title_field(entry.title, baseline=entry.baseline), number_of(part, entry), entry.estimate.problems,
+            title_field(entry.title, baseline=entry.baseline),
+            number_of(part, entry),
+            entry.estimate.problems,
             share_field(entry.beside.value if entry.beside else None),
             share_field(entry.empty),
             text_field(", ".join(entry.below), "warning"),
-        ]  # columns without values are omitted  # fmt: skip
+        ]  # columns without values are omitted
         row += [digits_field(entry.first_token_s), digits_field(entry.last_token_s)] if timed else []
         row += [number_field(entry.cost, cost_text(entry.cost))] if priced else []
         rows.append([*row, *([interval_drawing(entry.estimate)] if drawn else [])])

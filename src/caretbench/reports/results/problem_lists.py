@@ -209,11 +209,12 @@ def discordant_cases(frame: pl.DataFrame, limit: int) -> DiscordantCases:
         ranked = firsts.sort("cosine", "problem_id", "model", descending=[descending, False, False]).head(limit)
         listed += [
             DiscordantCase(
-                kind=kind, similarity=row["cosine"],
+                kind=kind,
+                similarity=row["cosine"],
                 **{name: row[name] for name in DiscordantCase.model_fields if name in row},
             )
             for row in ranked.iter_rows(named=True)
-        ]  # fmt: skip
+        ]
     return DiscordantCases(listed=tuple(listed), totals={kind: rows.height for kind, rows, _ in kinds})
 
 

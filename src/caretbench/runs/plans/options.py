@@ -127,8 +127,9 @@ OPTIONS: Final = (
 OPTIONS_BY_NAME: Final[Mapping[str, Option]] = {option.name: option for option in OPTIONS}
 
 OVERRIDES_RUN_FILE: Final = frozenset(option.name for option in OPTIONS if option.table == "run") - {
-    "prices", "criterion"
-}  # fmt: skip
+    "prices",
+    "criterion",
+}
 """Names of the command-line options that may be combined with a run file and override it."""
 
 

@@ -38,8 +38,10 @@ OTHER: Final = "other"
 """Class of the kinds of blocks that the paper's tables do not have."""
 
 OTHER_BLOCKS: Final[Mapping[str, str]] = {
-    "argument_list": "Argument list", "partial_line": "Part of a line", "comment": "Comment",
-}  # fmt: skip
+    "argument_list": "Argument list",
+    "partial_line": "Part of a line",
+    "comment": "Comment",
+}
 """Titles of the kinds of blocks in the class ``other``, by label ``block``."""
 
 CONTROL_LOGIC: Final = "control_logic"

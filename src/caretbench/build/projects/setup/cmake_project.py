@@ -26,9 +26,11 @@ _ABOUT_TESTS: Final = re.compile(
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _FETCHED: Final = re.compile(r"\bFetchContent_Declare\s*\(\s*([\w.-]+)", re.IGNORECASE)
 _KINDS: Final = {
-    "option": ("option", 2), "cmake_dependent_option": ("option", 2),
-    "add_executable": ("program", None), "add_custom_target": ("target", 1),
-}  # fmt: skip
+    "option": ("option", 2),
+    "cmake_dependent_option": ("option", 2),
+    "add_executable": ("program", None),
+    "add_custom_target": ("target", 1),
+}
 """Kind of what a command declares, and the number of its words that may say that it concerns tests."""
 _NAMED: Final = 5
 _BUILD: Final = ".caretbench-build"

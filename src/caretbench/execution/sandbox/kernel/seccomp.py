@@ -192,9 +192,11 @@ _ALWAYS = (
 )
 _OF_THE_CALLERS_FILES = (
     SystemCallRule("chmod fchmod fchmodat fchmodat2 utime utimes futimesat utimensat", _DONE),
-    SystemCallRule("chown fchown lchown fchownat setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr "
-         "setxattrat removexattrat file_setattr"),
-)  # fmt: skip
+    SystemCallRule(
+        "chown fchown lchown fchownat setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr "
+        "setxattrat removexattrat file_setattr"
+    ),
+)
 _SIGNALS_TO_ITSELF = (
     SystemCallRule("kill", allowed=(0, OWN_PROCESS, OWN_GROUP)),
     SystemCallRule("tgkill rt_sigqueueinfo rt_tgsigqueueinfo", allowed=(OWN_PROCESS,)),
@@ -261,6 +263,4 @@ def access_watch_settings() -> dict[str, object] | None:
     program = [bpf_instruction(_LOAD, _NUMBER)]
     for number in numbers:
         program += [bpf_instruction(_EQUAL, number, if_false=1), _give(_NOTIFY)]
-    return {
-        "filter": b"".join([*program, _give(_ALLOW)]), "seccomp": table.calls["seccomp"], "calls": numbers,
-    }  # fmt: skip
+    return {"filter": b"".join([*program, _give(_ALLOW)]), "seccomp": table.calls["seccomp"], "calls": numbers}

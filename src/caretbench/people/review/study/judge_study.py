@@ -254,8 +254,10 @@ class _Study(NamedTuple):
                         scores_by_style.setdefault((index, style), []).append(scores)
         pairs = [Pair(*(list(column) for column in zip(*rows, strict=True))) for rows in scores_by_style.values()]
         for (index, style), gap in zip(scores_by_style, compare_family(pairs, seed=self.seed), strict=True):
-            low, high = (None if math.isnan(bound) or gap.n < MINIMUM_PART else bound
-                         for bound in (gap.interval.low, gap.interval.high))  # fmt: skip
+            low, high = (
+                None if math.isnan(bound) or gap.n < MINIMUM_PART else bound
+                for bound in (gap.interval.low, gap.interval.high)
+            )
             yield StyleGap(
                 judge=self.judges[index].name, criterion=self.judges[index].criterion, style=style, texts=gap.n,
                 gap=StudyNumber(value=gap.difference, low=low, high=high), p_value=gap.p_value,

@@ -99,8 +99,9 @@ def variant_problems(contexts: Mapping[str, CodeContext], variants: Sequence[Var
     for variant in variants:
         code = contexts[variant.context]
         labels: dict[str, Label] = {
-            "category": variant.category, "instruction_by": "people" if variant.origin == "hand" else "model",
-        }  # fmt: skip
+            "category": variant.category,
+            "instruction_by": "people" if variant.origin == "hand" else "model",
+        }
         if variant.author:
             labels["author"] = variant.author
         other = _other_text(code, variant, variants)
@@ -187,8 +188,10 @@ def build_variants(
     examined = examine([*by_id.values()], variants, executor, models)
     progress("variants", len(variants), len(variants))
     rows = (*examined.rows, *malformed)
-    rejects = [Reject(stage="source", place=place, reason="malformed", detail=detail)
-               for place, _, detail in (line.partition(": ") for line in faults)]  # fmt: skip
+    rejects = [
+        Reject(stage="source", place=place, reason="malformed", detail=detail)
+        for place, _, detail in (line.partition(": ") for line in faults)
+    ]
     rejects += [
         Reject(stage="variant", place=f"{row.context}/{row.name}", reason=row.verdict, detail=row.detail)
         for row in rows
@@ -311,9 +314,8 @@ class _Build:
         self.yields |= {"contexts": len(contexts), "implementations": proposed}
         self.progress("implementations", 0, proposed)
         examined, rejects = examined_contexts(
-            contexts, self.executor.programs,
-            lambda count: self.progress("implementations", count, None),
-        )  # fmt: skip
+            contexts, self.executor.programs, lambda count: self.progress("implementations", count, None)
+        )
         self.rejects += rejects
         agreeing = sum(len(context.others) for context in examined)
         self.yields |= {"contexts that agree": len(examined), "implementations that agree": agreeing}

@@ -185,11 +185,13 @@ def _kinds(problems: Sequence[Problem]) -> Table:
     kinds = sorted({(task, category) for task, category, _ in counts})
     rows = [
         (
-            task, category, *(str(counts[task, category, language]) for language in languages),
+            task,
+            category,
+            *(str(counts[task, category, language]) for language in languages),
             str(sum(counts[task, category, language] for language in languages)),
         )
         for task, category in kinds
-    ]  # fmt: skip
+    ]
     return Table("c3bench-kinds", "Problems", ("Task", "Category", *languages, "Total"), tuple(rows))
 
 

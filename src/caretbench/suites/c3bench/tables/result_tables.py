@@ -256,9 +256,10 @@ def _main_table(models: Sequence[ModelAnswers], profile: str, policy: str) -> Ta
     left = [f"{model.title}: {counted(count, 'answer')} not reduced, and in no IF." for model in models
             if (count := sum(bool(row.get(NOT_REDUCED)) for row in model.rows))]  # fmt: skip
     lacking = [
-        problem for problem in (models[0].problems.values() if models else ())
+        problem
+        for problem in (models[0].problems.values() if models else ())
         if problem.label("task") == "icc" and not any(isinstance(check, PredicateCheck) for check in problem.checks)
-    ]  # fmt: skip
+    ]
     if lacking:
         count = sum(problem.label("task") == "icc" for problem in models[0].problems.values())
         left.append(f"ICC IF is about {count - len(lacking)} of {count} problems: the others have no predicate.")

@@ -131,9 +131,11 @@ def _point_values(runs: Sequence[ScoredRun]) -> Iterator[dict[str, Any]]:
         for scenario, title in SCENARIOS.items():
             for point in scenario_points(run, scenario, baselines=True):
                 yield {
-                    "model": _name(point.model, run, runs), "scenario": title,
-                    "passed": round(100 * point.passed, 2), "similarity": round(100 * point.similarity, 2),
-                }  # fmt: skip
+                    "model": _name(point.model, run, runs),
+                    "scenario": title,
+                    "passed": round(100 * point.passed, 2),
+                    "similarity": round(100 * point.similarity, 2),
+                }
 
 
 def _tooltip(*names: str) -> list[dict[str, str]]:

@@ -153,9 +153,11 @@ def _suffix_table(run: ScoredRun) -> Table:
         f"Pass@1 in the two cases of scenario 3, {run.about}",
         ("Model", *SUFFIX_CUTS.values(), "Both"),
         tuple(rows),
-        (f"{INTERVALS} File emptied: nothing after the caret is shown. Function emptied: the rest of the function is "
-         "not shown, the rest of the file is.",),
-    )  # fmt: skip
+        (
+            f"{INTERVALS} File emptied: nothing after the caret is shown. Function emptied: the rest of the function "
+            "is not shown, the rest of the file is.",
+        ),
+    )
 
 
 def _sides(model: ModelScores) -> tuple[RateEstimate, RateEstimate, Pair] | None:
@@ -210,9 +212,11 @@ def _retrieval_table(run: ScoredRun) -> Table:
         f"Scenario 4 next to scenario 1 on the same blocks, {run.about}",
         ("Model", "Blocks", "Scenario 1", "Scenario 4", "Difference (points)", "p (tests)", "Verdict"),
         rows,
-        (f"{INTERVALS} Paired by block; p values by random sign flips (McNemar's test for independent blocks), "
-         f"adjusted for {len(rows)} models (max-T).",),
-    )  # fmt: skip
+        (
+            f"{INTERVALS} Paired by block; p values by random sign flips (McNemar's test for independent blocks), "
+            f"adjusted for {len(rows)} models (max-T).",
+        ),
+    )
 
 
 def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:

@@ -137,8 +137,10 @@ def reverse_problems(
 
 
 _RULES: Final = {
-    "descriptions": descriptions.VERSION, "people": name_redaction.VERSION, "releases": automated_changes.VERSION,
-}  # fmt: skip
+    "descriptions": descriptions.VERSION,
+    "people": name_redaction.VERSION,
+    "releases": automated_changes.VERSION,
+}
 """Versions of the rules that clean texts and detect releases."""
 
 

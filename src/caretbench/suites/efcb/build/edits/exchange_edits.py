@@ -152,10 +152,11 @@ def _has_shared_uses(unit: ParsedPart, use: PatchNameUse, entity: Hashable) -> b
     if unit.static:
         return False
     shared = {
-        where for where in seen & unit.entity_contexts.get(use.entity, set())
+        where
+        for where in seen & unit.entity_contexts.get(use.entity, set())
         # All entities in another context have one kind, beyond being tested for truth.
         if not where.startswith(("cond", "stmt", "cmp=:null", "other", "init of"))
-    }  # fmt: skip
+    }
     # If a member is accessed, both must be known to share members.
     if use.use.expression_context.startswith("object:"):
         shared = {where for where in shared if where.startswith("object:")}
