@@ -37,6 +37,17 @@ def test_wings_import_only_from_wings_below() -> None:
     assert figures()["imports across wings"] == []
 
 
+def test_suites_do_not_import_each_other() -> None:
+    """The record asks some of its problems by C3-Bench's specifications; it is the one exception."""
+    pairs = set()
+    for module in structure.read(SOURCE):
+        if module.path.parts[0] == "suites" and len(module.path.parts) > 2:
+            others = {name.split(".")[2] for name in module.imported if name.startswith("caretbench.suites.")}
+            folders = {name for name in others if (SOURCE / "suites" / name).is_dir()}
+            pairs |= {(module.path.parts[1], other) for other in folders - {module.path.parts[1]}}
+    assert pairs == {("record", "c3bench")}
+
+
 def test_folders_are_small() -> None:
     assert elsewhere(f"folders of more than {structure.MAX_MODULES} modules") == []
 

@@ -162,7 +162,7 @@ FORM_JACCARD: Final = 0.4
 """Jaccard index of 5-grams without names from which two programs are twins; two of our 120 have at most 0.103."""
 # Short programs of one kind (a loop that sums) have the same form by necessity.
 _FEWEST_FORMS: Final = 30
-# Beyond, a distance is the same for all: an inserted block would change every later one otherwise.
+# Beyond this number of tokens all distances are one: an inserted block would change every later one otherwise.
 _FURTHEST: Final = 99
 
 _WORD: Final = re.compile(r"\w\w+")

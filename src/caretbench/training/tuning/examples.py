@@ -42,7 +42,7 @@ def chosen_strategy(name: str, tokenizer: Any, requested: str) -> PromptStrategy
     """Return the prompt strategy: the requested one, or for ``auto`` the one that a run takes for this model."""
     special = frozenset(map(str, tokenizer.added_tokens_decoder.values()))
     accepts = frozenset({"text", "chat"} if tokenizer.chat_template else {"text"})
-    # The facts of a model client by which a run chooses.
+    # A run asks its client for these; training has a tokenizer alone.
     client: Any = SimpleNamespace(
         name=name, accepts=accepts, returns_log_probabilities=False, special_tokens=lambda: special
     )

@@ -115,7 +115,7 @@ def _are_aliases(unit: ParsedPart, name: str, other: str) -> bool:
 
 
 def _fits(unit: ParsedPart, use: PatchNameUse, kind: str, entity: Hashable) -> bool:
-    """Return whether an entity of a kind can be used at ``one``, as far as kinds and uses show."""
+    """Return whether an entity of a kind can be used at ``use``, as far as kinds and uses show."""
     if use.arguments is not None and not _takes_call(unit, use, use.arguments, entity):
         return False
     if use.kind and kind:
@@ -128,7 +128,7 @@ def _fits(unit: ParsedPart, use: PatchNameUse, kind: str, entity: Hashable) -> b
 
 
 def _takes_call(unit: ParsedPart, use: PatchNameUse, arguments: tuple[str, ...], entity: Hashable) -> bool:
-    """Return whether the function of an entity takes the call at ``one``, and gives another result."""
+    """Return whether the function of an entity takes the call at ``use``, and gives another result."""
     name: str = str(entity[-2])  # type: ignore[index]
     names = (use.name, name)
     if any(map(is_framework_function, names)) or have_same_meaning(*names, unit.part.grammar):
@@ -143,7 +143,7 @@ def _takes_call(unit: ParsedPart, use: PatchNameUse, arguments: tuple[str, ...],
 
 
 def _has_shared_uses(unit: ParsedPart, use: PatchNameUse, entity: Hashable) -> bool:
-    """Return whether the uses of an entity show that it has the kind of ``one``."""
+    """Return whether the uses of an entity show that it has the kind of ``use``."""
     seen = unit.entity_contexts.get(entity, set())
     # In statically typed languages members of the same name may still have different types.
     told = use.use.is_specific and not (unit.static and use.use.expression_context.startswith("object:"))
@@ -199,7 +199,7 @@ def _kind_prefix(kind: str) -> str:
 
 
 def _accepts_arguments(unit: ParsedPart, use: PatchNameUse, name: str) -> bool:
-    """Return whether a function accepts the number of arguments of ``one``, as far as it is declared."""
+    """Return whether a function accepts the number of arguments of ``use``, as far as it is declared."""
     assert use.arguments is not None  # noqa: S101 - for the type
     declared = [item for item in unit.declaration_index.by_name(name) if item.parameters is not None]
     return not declared or any(
