@@ -180,7 +180,7 @@ def test_answers_that_are_not_there_fail_the_run_and_are_counted(tmp_path: Path)
     if "sandbox" in done.stderr:
         pytest.skip(done.stderr)
     assert done.returncode == 1
-    assert "mine: coverage 50.0%" in done.stderr
+    assert "mine: coverage 50.0% is below 98% (1 answers" in done.stderr
 
 
 def test_completions_of_other_problems_are_refused(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_one_process_at_a_time_and_nothing_written_by_a_command_that_fails(tmp_p
     with folder.locked():
         done = in_own_process(*command)
     assert done.returncode == 2
-    assert "another caretbench" in done.stderr
+    assert "at work on this run" in done.stderr
     done = caretbench(*command)
     assert done.returncode == 0, done.stderr
 

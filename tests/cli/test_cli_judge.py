@@ -90,7 +90,7 @@ def test_a_run_is_judged_and_shown(folder: RunFolder, judges: Judges) -> None:
     assert len(judges.opened[0].asked) == 4
     assert NOT_VALIDATED in done.out
     assert "7.00" in done.out
-    assert "4 distinct texts" in done.err
+    assert "4 distinct texts of 6" in done.err
     assert {row.judge for row in folder.judgements()} == {"fake/judge"}
     assert not folder.report_path.exists()  # the run is not scored
     again = Done(folder, "-m", "fake/judge", "--no-controls", "--json")

@@ -187,7 +187,7 @@ def test_scores_out_of_range_are_missing_and_the_run_fails(tmp_path: Path) -> No
     with ModelServer(answer=replying(lambda text: rules[-1](text))) as server:
         done = Done(folder, server, "--json", "--no-controls")
         assert done.code == 1
-        assert "coverage 83.3%, below" in done.err
+        assert "2 judgements could not be read; coverage 83.3%, below" in done.err
         [column] = done.sections()["efcb-similarity-paper@1"]["columns"]
         assert (column["answers"], column["rated"], column["value"]["value"]) == (12, 10, pytest.approx(6.5))
         faults = [row for row in folder.judgements() if row.fault]
@@ -211,7 +211,7 @@ def test_few_that_are_missing_are_told_and_do_not_fail_the_run(tmp_path: Path) -
     with ModelServer(answer=replying(lambda text: "-1" if "answer 7." in text else "5")) as server:
         done = Done(folder, server, "--no-controls")
     assert done.code == 0
-    assert "read; coverage 98.3%" in done.err
+    assert "1 judgements could not be read; coverage 98.3%" in done.err
 
 
 def test_a_slow_judge(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_refused_answer_is_not_run(tmp_path: Path) -> None:
     result = json.loads(shown)
     assert (status, result["status"], result["stage"]) == (0, "runtime_error", "none")
     assert result["reason"].startswith("refused: ")
-    assert "600,000" in result["reason"]
+    assert "more than 500,000" in result["reason"]
 
 
 def test_an_answer_to_a_question_is_measured_again(tmp_path: Path) -> None:

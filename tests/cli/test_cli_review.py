@@ -79,7 +79,7 @@ def test_decisions_go_to_another_copy_and_items_to_other_people(tmp_path: Path) 
     assert found.stdout == f"{mine}: {len(made)} new rows, 0 known\n"
     item = made[0].item
     assert "again: 1 item" in caretbench("review", "reopen", str(mine), item[:8]).stdout
-    assert "decides 1 item" in caretbench("review", "assign", str(mine), "bob", item[:8], "--release").stdout
+    assert "bob no longer" in caretbench("review", "assign", str(mine), "bob", item[:8], "--release").stdout
     tables = json.loads(caretbench("review", "status", str(mine), "--json").stdout)
     assert [table["title"] for table in tables][:2] == ["People", "Items"]
     added = caretbench("review", "add", str(mine), "--per-cell", "1", "--select", "language=python|java")

@@ -228,7 +228,7 @@ def test_a_judge_that_cannot_be_read_fails_the_run(tmp_path: Path, models: Model
     done = Done("devbench", "-m", "m=fake/a", "-m", "judge=fake/judge", *ONE, "-o", str(tmp_path / "run"))
     assert done.code == 1
     assert "fake/judge, devbench-quality@1: " in done.err
-    assert "judgements could" in done.err
+    assert "could not be read; the same command" in done.err
 
 
 def asks_a_judge(request: ModelRequest) -> bool:
@@ -241,7 +241,7 @@ def test_a_probe_comes_first(tmp_path: Path, models: Models) -> None:
     assert "probe got" in done.err
     models.reply = lambda _request, _sample: failure("nobody there")
     done = Done("devbench", "-m", "m=fake/a", *ONE, "-o", str(tmp_path / "other"), "--probe")
-    assert "answer: nobody" in str(done.error)
+    assert "fake/a does not answer: nobody" in str(done.error)
     assert not (tmp_path / "other").exists()
 
 
@@ -251,7 +251,7 @@ def test_a_limit_of_the_cost_is_kept(tmp_path: Path, models: Models, prices: str
     done = Done(*common, "--max-cost", "1")
     assert done.code == 1
     assert models.asked == []
-    assert "missing (budget 2)" in done.err
+    assert "m: 2 of 2 answers are missing (budget 2)" in done.err
     assert missing(tmp_path / "run") == ["budget", "budget"]
     assert Done(*common, "--max-cost", "40").code == 0
 
@@ -414,7 +414,7 @@ def test_a_role_is_no_name_of_a_model_in_a_run_file(tmp_path: Path) -> None:
     path = tmp_path / "role.toml"
     path.write_text(RUN_FILE.replace('name = "b"', 'name = "judge"'))
     done = Done(str(path), "-o", str(tmp_path / "out"), "--dry-run")
-    assert "'judge' is the" in str(done.error)
+    assert "'judge' is the name of a role" in str(done.error)
 
 
 def test_a_models_own_preset_wins_over_the_sampling_of_defaults(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_questions_and_carets_are_asked_in_one_run_whose_page_links_to_the_repor
         (name, step): int(total) for name, step, _, total in counts
     }
     assert {name for name, *_ in counts} == set(SUITES)
-    assert "on 2 suites" in done.stdout
+    assert "1 model on 2 suites" in done.stdout
     for name in SUITES:
         assert f"all tables: caretbench report {two.output / name}\n" in done.stdout
     assert "Models by pass@1" in done.stdout

@@ -23,7 +23,7 @@ def test_check_counts_refused_lines_and_exits_with_1(tmp_path: Path) -> None:
     found = caretbench("telemetry", "check", good)
     assert (found.returncode, found.stderr.count("Traceback")) == (0, 0)
     assert "2 events of 1 users (1 rejected, 1 accepted)" in found.stdout
-    assert "with texts: 2" in found.stdout
+    assert "with texts: 2; with something in the shape of a secret: 1" in found.stdout
     bad = str(write_lines(tmp_path / "bad.jsonl", texts(1), texts(1), "{", texts(3)))
     found = caretbench("telemetry", "check", bad)
     assert found.returncode == 1

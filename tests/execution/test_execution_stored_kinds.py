@@ -253,7 +253,7 @@ def test_the_verb_shows_and_frees(cache: ResultCache, tmp_path: Path) -> None:
     cache.close()
     freed = caretbench("cache", "prune", "--kind", "snapshots", "--unused-days", "30", **own)
     assert freed.stdout == "removed 1 snapshots; freed 3.0 MB\n"
-    assert "snapshots; freed 1.0" in caretbench("cache", "prune", "--keep-mb", "0.5", **own).stdout
+    assert "removed 1 snapshots; freed 1.0 MB" in caretbench("cache", "prune", "--keep-mb", "0.5", **own).stdout
     assert "removed nothing" in caretbench("cache", "prune", "--all", **own).stdout
     for wrong, message in (
         (("--kind", "snapshot", "--all"), "--kind 'snapshot': expected verdicts"),

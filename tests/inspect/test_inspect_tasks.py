@@ -117,7 +117,7 @@ def test_a_refused_answer_is_not_run() -> None:
     assert prepared.request is None
     assert prepared.refusal is not None
     assert prepared.refusal.startswith("refused: ")
-    assert "600,000" in prepared.refusal
+    assert "600,000 characters, more than 500,000" in prepared.refusal
     assert scorer.prepare(problem, "").request is not None
 
 

@@ -38,4 +38,4 @@ def test_few_sources_give_no_narrower_interval_than_wilson_s_of_the_score() -> N
     least = wilson(2, 4)
     assert found.low == pytest.approx((least.low - 0.25) / 0.75)
     assert found.high == pytest.approx((least.high - 0.25) / 0.75)
-    assert "4 sources" in (found.warning or "")
+    assert "only 4 sources" in (found.warning or "")

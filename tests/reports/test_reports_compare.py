@@ -251,7 +251,7 @@ def test_what_cannot_be_decided_is_no_part_of_the_correction() -> None:
         [run_of("a", HALF, problems=problems), run_of("b", ALL, problems=problems)], stratification=plan
     )
     few, many = report.strata
-    assert "5 independent" in few.verdict
+    assert "with 5 independent" in few.verdict
     assert many.p_value == pytest.approx(2 * 0.5**10)  # as if it were the only test
 
 

@@ -122,6 +122,7 @@ def test_every_format_has_the_table(
 def test_options_for_one_suite_are_refused(root: Path) -> None:
     done = CommandRun(root, "--by", "language", verb=("report",))
     assert done.told
+    assert "--by: " in done.err
     assert f"one suite, {root / 'c3bench-starter'} " in done.err
     assert CommandRun(root, "--published", verb=("report",)).told
     assert "run's folder" in CommandRun(root.parent, verb=("report",)).err

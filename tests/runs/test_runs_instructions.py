@@ -146,6 +146,7 @@ def test_a_fim_model_is_refused_the_shown_instruction_before_anything_is_asked(
     done = run(*fim, *modes, "-o", tmp_path / "run")
     assert done.exit_code == 1
     told = str(done.exception)
+    assert "m: fim/starcoder " in told
     assert "48 of 48 problems" in told
     assert "--instruction none,comment" in told
     assert models.asked == []

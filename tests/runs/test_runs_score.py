@@ -311,7 +311,7 @@ def test_a_refused_answer_fails_without_a_run_where_the_empty_one_passes(
     assert found["empty"].outcome == "passed"
     assert (found["long"].counted, found["long"].values) == (True, {"passed": 0.0})
     assert found["long"].details["reason"].startswith("refused: ")
-    assert "1,200,000" in found["long"].details["reason"]
+    assert "1,200,000 characters, more than 500,000" in found["long"].details["reason"]
 
 
 def test_another_answer_under_an_old_key_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:

@@ -76,5 +76,5 @@ def test_verdicts_of_an_older_gate_are_decided_again(tmp_path: Path, make_proble
     assert read_verdicts(path, GATE_VERSION + 1)[1] == 2
     run = LoadedRun("r", {"suite": "devbench"}, [], [], build_frame([], []), older_verdicts=1)
     [note] = older_gate_warnings(run)
-    assert "1 problems" in note
+    assert "1 problems were" in note
     assert "Run `caretbench validate devbench`" in note

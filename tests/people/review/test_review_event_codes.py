@@ -64,7 +64,7 @@ def test_the_sample_is_random_and_seeded(tmp_path: Path) -> None:
 
 def test_mistakes_are_named(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "events.jsonl", event_row(1), row(2, "accepted"))
-    with pytest.raises(DataError, match="no event"):
+    with pytest.raises(DataError, match="no event with texts"):
         event_items(path, PROTOCOL, texts=5)
     with pytest.raises(DataError, match="devbench-instance is"):
         event_items(path, load_protocol("devbench-instance"), texts=5)
@@ -111,4 +111,4 @@ def test_planted_codes_come_out(tmp_path: Path) -> None:
         assert title in printed
     other = str(write_lines(tmp_path / "other.jsonl", row(900)))
     wrong = caretbench("telemetry", "analyze", other, "--codes", folder, "-o", str(tmp_path / "usage"))
-    assert "60 events" in wrong.stderr
+    assert "none of the 60 events" in wrong.stderr

@@ -259,7 +259,7 @@ def test_a_variant_is_named_by_its_own_name_or_by_its_model_if_it_is_alone() -> 
 
 
 def test_an_unknown_model_is_named() -> None:
-    with pytest.raises(DataError, match=r"'nobody': .*patterns, plain-1"):
+    with pytest.raises(DataError, match=r"'nobody': .*no verdict.*patterns, plain-1"):
         summarise(planted_run(CHANCES), strengths="nobody")
 
 

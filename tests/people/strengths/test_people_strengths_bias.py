@@ -85,7 +85,7 @@ def test_without_favour_nothing_is_claimed_and_the_smallest_bias_is_told() -> No
 
 def test_few_scenarios_cannot_decide() -> None:
     bias = bias_of(run_of(FAVOUR, scenarios=4))
-    assert "4 independent" in bias.overall.verdict
+    assert "with 4 independent" in bias.overall.verdict
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_single_problems_give_the_spread_of_two_independent_means() -> None:
     error = math.sqrt((4 * 0.25 / 16 + (2 / 6 * 4 / 6) / 6) * 10 / 9)
     assert found.interval.high - found.difference == pytest.approx(1.959964 * error, rel=1e-5)
     assert found.groups == 4
-    assert "4 clusters" in (found.interval.warning or "")
+    assert "only 4 clusters" in (found.interval.warning or "")
 
 
 def test_clusters_that_share_a_source_widen_the_interval() -> None:

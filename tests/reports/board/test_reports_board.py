@@ -206,7 +206,7 @@ def test_earlier_versions_are_kept(made: tuple[Board, pl.DataFrame], runs: Path,
     index = write_site(*made, tmp_path, (), "us")
     assert (tmp_path / "history" / "0001.json").read_bytes() == before
     page = index.read_text("utf-8")
-    assert "wrong@recorded is" in page
+    assert "wrong@recorded is new" in page
     assert "rank 1 to 1–2" in page
     write_site(*made, tmp_path, (), "us")
     assert len([*(tmp_path / "history").iterdir()]) == 1
@@ -302,7 +302,7 @@ def test_a_changed_rate_is_named(submission: Path) -> None:
     records[1]["evaluation_results"][0]["score_details"]["score"] = 0.5
     path.write_text(json.dumps(records), "utf-8")
     report = check_submission(submission, sample=1)
-    assert any("rate 50% to 0%" in line for line in report.differences)
+    assert any("wrong@recorded: " in line and "rate 50% to 0%" in line for line in report.differences)
 
 
 def test_missing_rows_are_named(submission: Path) -> None:
@@ -362,7 +362,7 @@ def test_choices_are_decided_again_and_what_only_a_judge_decides_is_not_missed(t
     assert (report.differences, report.unconfirmed) == ([], [])
     assert report.checked[1].endswith(" answers run again")
     rewritten(tmp_path / "efcb" / "completions.jsonl", '"A"', '"E"', 99)
-    assert any("failed here" in line for line in check_submission(tmp_path, sample=99).differences)
+    assert any("passed in the run, failed here" in line for line in check_submission(tmp_path, sample=99).differences)
 
 
 def test_without_the_data_nothing_is_confirmed(submission: Path) -> None:

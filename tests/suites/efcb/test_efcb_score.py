@@ -183,7 +183,7 @@ def test_too_little_to_resample_is_said() -> None:
     )
     assert few.method == "wilson"
     assert few.low < 1.0
-    assert "5 pull requests" in (few.warning or "")
+    assert "only 5 pull requests" in (few.warning or "")
     two = [ProblemOutcome(EfcbTask.EASY, "r", f"c{number // 2}", float(number % 2)) for number in range(6)]
     half = efcb_score(two).tasks[EfcbTask.EASY].interval  # every pull request has one of two: no draw differs
     assert half[:2] == wilson(1.5, 3)[:2]

@@ -280,10 +280,10 @@ def test_contexts_that_are_not_there_are_refused(tasks: Path, tmp_path: Path, mo
     monkeypatch.setenv("OPENAI_API_KEY", "none")  # a missing key is reported first
     code, _, err = run("devbench", "-m", "m=openai/x", "--context", "retrieval", "-o", str(tmp_path / "a"))
     assert code != 0
-    assert "'retrieval': devbench" in err
+    assert "'retrieval': devbench shows" in err
     code, _, err = run("simcopilot", "--data", str(tasks), "-m", "m=openai/x", "--context", "nearby")
     assert code != 0
-    assert "'nearby': simcopilot" in err
+    assert "'nearby': simcopilot does not know" in err
 
 
 def test_a_run_file_names_contexts_for_each_model(tasks: Path, tmp_path: Path) -> None:
