@@ -85,7 +85,7 @@ def test_a_project_is_prepared_from_its_archive(fetching: ModuleType, tmp_path: 
 
 
 def test_unknown_names_are_refused(fetching: ModuleType, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="named nobody"):
+    with pytest.raises(DataError, match="no project is named nobody"):
         fetching.main(tmp_path, ["nobody"])
 
 

@@ -119,7 +119,7 @@ def test_compare_counts_and_prints_differences(capsys: pytest.CaptureFixture[str
     assert compare(stored, {"cases": {"one": {"a": 1, "b": 5}}}) == 1
     written = capsys.readouterr()
     assert written.out == "one: b: 2 -> 5\n"
-    assert "compared: other" in written.err
+    assert "not compared: other" in written.err
 
 
 def test_keys_of_a_record_get_todays_names() -> None:

@@ -42,7 +42,7 @@ def test_a_skip_is_a_failure_where_the_tool_is_promised(tmp_path: Path, promised
     )  # fmt: skip
     assert outcome in done.stdout.splitlines()[-1], done.stdout + done.stderr
     if promised:
-        assert "was skipped: Skipped:" in done.stdout
+        assert "was skipped: Skipped: no fuel" in done.stdout
 
 
 def test_ci_installs_what_it_promises() -> None:

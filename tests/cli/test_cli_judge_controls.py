@@ -154,7 +154,7 @@ def test_too_few_controls_are_said(tasks: Path, tmp_path: Path) -> None:
     assert "controls (9; 33 " in err
     code, section, err = judged(tasks, tmp_path / "none", TRUE, "reverse-qa", "--no-controls")
     assert (code, section["judges"][0]["state"]) == (0, "unknown")
-    assert "controls were" in err
+    assert "no controls were" in err
 
 
 # --- the score --------------------------------------------------------------------------------------------------

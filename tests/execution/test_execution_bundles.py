@@ -214,7 +214,7 @@ def test_interpreter_that_is_too_old_is_named(wheel_spec: BundleSpec, monkeypatc
 
 
 def test_module_that_is_not_there_fails_the_build(wheel_spec: BundleSpec) -> None:
-    with pytest.raises(BundleError, match="module other"):
+    with pytest.raises(BundleError, match="no module other"):
         bundle_building.build_bundle(wheel_spec.model_copy(update={"verify": ("other",)}))
     assert bundle_store.installed_bundle(wheel_spec.name) is None
 

@@ -88,7 +88,7 @@ def test_a_node_that_is_not_as_the_others_runs_nothing(worker: NodeWorker) -> No
 
 def test_what_a_node_offers(worker: NodeWorker) -> None:
     assert worker.node_info(PYTHON).toolchain.available
-    assert "known: python" in worker.node_info(NodeRequirements("cobol")).skip_reason
+    assert "not run; known: python" in worker.node_info(NodeRequirements("cobol")).skip_reason
     assert "network" in worker.node_info(NodeRequirements("python", None, ("network",))).skip_reason
 
 

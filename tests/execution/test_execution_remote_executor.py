@@ -299,7 +299,7 @@ def test_what_no_machine_can_run_is_skipped(cache: ResultCache) -> None:
 def test_no_machine_at_all(cache: ResultCache) -> None:
     nodes = FakeNodes()
     nodes.node_infos = ()
-    with pytest.raises(MachineError, match="a processor"):
+    with pytest.raises(MachineError, match="no machine with a processor"):
         RemoteExecutor(nodes, cache=cache).isolation()
 
 

@@ -166,7 +166,7 @@ def test_a_report_of_jest_is_read() -> None:
     "data", [b'{"testResults": 3}', b'{"testResults": [{}]}', b'{"testResults": [' + b"[" * 99_999]
 )
 def test_a_malformed_report_of_jest_is_refused(data: bytes) -> None:
-    with pytest.raises(DataError, match="of jest"):
+    with pytest.raises(DataError, match="not a report of jest"):
         parse_report(data)
 
 

@@ -161,5 +161,5 @@ def test_removing_takes_the_contents_that_no_other_snapshot_has(store: SnapshotS
 
 @pytest.mark.parametrize("name", ["", "..", "a" * 63, "../" * 21 + "a", "A" * 64])
 def test_names_of_snapshots_are_no_paths(store: SnapshotStore, name: str) -> None:
-    with pytest.raises(DataError, match="a snapshot"):
+    with pytest.raises(DataError, match="not the name of a snapshot"):
         store.get(name)

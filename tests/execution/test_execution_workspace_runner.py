@@ -340,7 +340,7 @@ def test_writes_are_bounded(workspace_runner: WorkspaceRunner, project: Snapshot
         workspace_runner, project, f"head -c 40M /dev/zero > {path}; stat -c %s {path}",
         limits=WORKSPACE_LIMITS.model_copy(update={"tmp_mb": 16}),
     )  # fmt: skip
-    assert "space left" in result.stderr.text
+    assert "No space left" in result.stderr.text
     assert int(result.stdout.text) <= 18 << 20
 
 

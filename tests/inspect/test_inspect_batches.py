@@ -69,7 +69,7 @@ def test_a_batch_is_taken_up_again_after_a_stop(spec: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_batch_whose_id_was_lost_is_found_again(spec: str, tmp_path: Path) -> None:
     with BatchServer(lambda text: f"<{text}>", drop=True) as server:
-        with client(spec, server, tmp_path) as own, pytest.raises(MachineError, match="its batches"):
+        with client(spec, server, tmp_path) as own, pytest.raises(MachineError, match="its batches cannot be asked"):
             list(own.submit(iter(REQUESTS)))
         with client(spec, server, tmp_path) as own:
             assert texts(list(own.submit(iter(REQUESTS)))) == {f"p{n}": f"<{n}>" for n in range(4)}
@@ -98,7 +98,7 @@ def test_what_is_no_key_or_address_is_refused(tmp_path: Path, monkeypatch: pytes
         BatchClient(SPECS[0], ClientOptions(batch=tmp_path / "b", base_url="https://host:port"))
     for key in ("sk-of-a-file\r", "sk-ö"):
         monkeypatch.setenv("OPENAI_API_KEY", key)
-        with pytest.raises(UsageError, match="OPENAI_API_KEY holds"):
+        with pytest.raises(UsageError, match="OPENAI_API_KEY holds characters that no key has"):
             BatchClient(SPECS[0], ClientOptions(batch=tmp_path / "b"))
         with pytest.raises(UsageError, match="GITHUB_TOKEN holds"):
             GithubClient(token=key)

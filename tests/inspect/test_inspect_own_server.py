@@ -106,7 +106,7 @@ def test_the_user_may_choose_a_conversation(name: str) -> None:
 
 
 def test_a_server_with_nothing_says_what_was_tried() -> None:
-    with own_servers.only() as server, pytest.raises(MachineError, match=r"for toy \(completions: "):
+    with own_servers.only() as server, pytest.raises(MachineError, match=r"no request for toy \(completions: "):
         opened(server)
 
 

@@ -204,7 +204,7 @@ def test_a_model_without_infilling() -> None:
     with ModelServer(script) as server:
         report = look("fim/ollama/m", server)
     assert report.suffix == "refused"
-    assert "support insert" in (report.failure or "")
+    assert "not support insert" in (report.failure or "")
     assert re.search(r"refuses a suffix .* left to right only", report.render())
 
 

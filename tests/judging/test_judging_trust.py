@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from caretbench.judging.answers import answer_key
 from caretbench.judging.controls import _false_claims, control_names, question_control_sample, question_controls
 from caretbench.judging.criteria import get_criterion
-from caretbench.problem import Problem
-from caretbench.reports.judged.judged_texts import JudgedTexts, TextValue
+from caretbench.problem import Judgement, Problem
+from caretbench.reports.judged.judged_texts import JudgedRun, JudgedTexts, TextValue
 from caretbench.reports.judged.trust import ControlRating, calibration, consistency, in_order
 from tests.support.questions import CHANGES, question_problem
 
@@ -33,6 +33,22 @@ def repeats(*values: float) -> TextValue:
 def judged(values: dict[tuple[str, str], float], form: str = "claims", maximum: float = 1.0) -> JudgedTexts:
     texts = {key: repeats(value) for key, value in values.items()}
     return JudgedTexts("c@1", form, maximum, form == "claims", {JUDGE: texts}, {})
+
+
+def test_judges_of_an_edited_criterion_have_each_their_own_overall_score() -> None:
+    """A file of a criterion may be edited between two judges, without a new version."""
+    infos, rows = [], []
+    common = {"subject": "answer", "criterion": "q@1", "form": "scores", "scores": {"a": 5, "b": 5}}
+    for judge, overall in (("g1", ["a"]), ("g2", ["a", "b"]), ("g3", ["b"])):
+        settings = {**common, "overall": overall}
+        infos.append({"model": judge, "source": "model", "parameters": "p", "settings": settings})
+        rows.append(
+            Judgement(problem_id="x", answer="y", judge=judge, parameters="p", criterion="q@1", values={"a": 1, "b": 3})
+        )
+    [problem, *_] = problems()
+    [texts] = JudgedRun({"x": problem}, [], rows, {"judges": infos}).texts
+    values = {judge: texts.judges[judge, "p"]["x", "y"].by_repeat for judge in ("g1", "g2", "g3")}
+    assert values == {"g1": {0: 1.0}, "g2": {0: 2.0}, "g3": {0: 3.0}}
 
 
 # --- controls ---------------------------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ def test_what_is_no_project_is_refused(project: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="/empty: an empty"):
         taken(tmp_path / "empty", store)
-    with pytest.raises(DataError, match="of java"):
+    with pytest.raises(DataError, match="no file of java"):
         analyse_project(taken(project, store), ["java"])
 
 

@@ -221,7 +221,7 @@ def test_a_cut_prompt_says_so() -> None:
         ChatStrategy().render(Caret(language="python", prefix=lines, suffix=lines), PromptBudget(size, len)).messages
     )
     assert "The beginning of the file is left out." in user.text
-    with pytest.raises(UnpromptableError, match="caret fits"):
+    with pytest.raises(UnpromptableError, match="no text at the caret fits"):
         ChatStrategy().render(Caret(language="python", prefix=lines), PromptBudget(100, len))
 
 

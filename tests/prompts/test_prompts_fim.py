@@ -175,7 +175,7 @@ def test_files_as_comments_of_the_problems_language() -> None:
     file = ContextFile(path="a.ts", text="let a;\n\nlet b;\r\n")
     rendered = entry.render("P", "S", language="ts", files=(file,)).text
     assert rendered == "<fim_prefix>// Path: a.ts\n// let a;\n//\n// let b;\nP<fim_suffix>S<fim_middle>"
-    with pytest.raises(UnpromptableError, match="of cobol"):
+    with pytest.raises(UnpromptableError, match="of cobol are not known"):
         entry.render("P", "S", language="cobol", files=(file,))
     assert entry.render("P", "S", language="cobol").text == PSM
 

@@ -1,7 +1,9 @@
 """Error kinds in reports: numbers of answers, the table of all kinds, and charts of outcomes."""
 
 import polars as pl
+import pytest
 
+from caretbench.errors import DataError
 from caretbench.metrics.error_kinds.text_kinds import TEXT_KINDS
 from caretbench.problem import Completion, Score
 from caretbench.reports.frame import LoadedRun, build_frame, metric_columns
@@ -84,6 +86,13 @@ def test_an_answer_has_all_its_kinds_and_a_passed_one_those_of_its_text() -> Non
         "wrong_output": 1, "over_generation": 2, "wrong_call": 1, "unresolved_name": 1, "runtime_exception": 1,
     }  # fmt: skip
     assert (part.total, part.counts["pass"], part.unchecked, part.ours) == (4, 1, 0, 1)
+
+
+def test_kinds_of_another_version_are_an_error_that_names_them() -> None:
+    rows, completions = score_rows()
+    frame = build_frame(PROBLEMS, [*rows, kinds_row(PROBLEMS[1], "kind_of_before")])
+    with pytest.raises(DataError, match="kind_of_before; score the run again"):
+        error_columns(frame, completions)
 
 
 def test_answers_that_no_check_decides_have_kinds_by_text_alone() -> None:

@@ -188,7 +188,7 @@ def test_malformed_answers_are_asked_again_and_count_apart(folder: RunFolder, su
 
     done, _ = judge(folder, answer)
     assert done.exit_code == 1
-    assert "12 judgements could" in done.stderr
+    assert "12 judgements could not be read" in done.stderr
     [scores] = judged_scores(JudgedRun.of_folder(folder))
     [judged] = scores.judges
     found = judged.decisions
@@ -321,7 +321,7 @@ def test_the_budget_holds(folder: RunFolder, tmp_path: Path) -> None:
     prices.write_text('[models."openai/gpt-4o-mini"]\ninput_per_million = 1000\noutput_per_million = 1000\n')
     done, server = judge(folder, right, "--max-cost", "20", "--prices", str(prices), "--connections", "1")
     assert done.exit_code == 1
-    assert "of money" in done.stderr
+    assert "not asked for want of money" in done.stderr
     assert sum(row.cost or 0 for row in folder.judgements()) <= 20
     assert 0 < len(server.requests) < 160
 

@@ -61,7 +61,7 @@ def test_a_suite_that_a_model_cannot_be_asked_about_is_a_line_and_the_others_go_
     done = runner.run(plan, opener("text", name="starcoder2"))
     assert [folder.path.name.partition("-")[0] for folder in done.folders] == ["devbench", "efcb"]
     [line] = done.complaints
-    assert "an instruction" in line
+    assert "no place for an instruction" in line
     assert "--instruction comment" in line
     overview = overview_of(tmp_path, {})
     assert [name.partition("-")[0] for name in overview.absent] == ["c3bench"]

@@ -50,4 +50,4 @@ def test_a_wrong_average_is_named_with_its_remedy(averages: list[str], message: 
 
 
 def test_a_suite_without_a_formula_says_so() -> None:
-    assert "score formula" in caretbench("formula", "devbench").stderr
+    assert "no score formula" in caretbench("formula", "devbench").stderr

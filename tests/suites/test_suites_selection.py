@@ -52,7 +52,7 @@ def test_selections_are_parsed() -> None:
     }  # fmt: skip
     chosen = Selection("language=c++,category=code_purpose_understanding").apply(DEVBENCH, PROBLEMS)
     assert {problem.id.rpartition("/")[0] for problem in chosen} == {"cpp/code_purpose"}
-    with pytest.raises(ValueError, match="is left"):
+    with pytest.raises(ValueError, match="no problem is left"):
         Selection("mode=nothing").apply(DEVBENCH, PROBLEMS)
     with pytest.raises(ValueError, match="id nothing"):
         Selection(f"id=nothing|{PROBLEMS[0].id}").apply(DEVBENCH, PROBLEMS)

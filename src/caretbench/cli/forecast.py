@@ -25,7 +25,9 @@ def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -
                 "absent": forecast.absent,
                 "models": [asdict(row) for row in forecast.models],
                 "typing": [asdict(row) for row in forecast.typing],
-                "judges": [{"judge": row.judge, "folder": row.folder} | row.row._asdict() for row in forecast.judges],
+                "judges": [
+                    {"judge": judge.judge, "folder": judge.folder} | judge.row._asdict() for judge in forecast.judges
+                ],
             }
         )
         return

@@ -87,7 +87,7 @@ def watch(
             checkpoints, config, runs_folder, opener=open_client, check_access=check_access, progress=steps
         )
     if as_json:
-        print_json({"curves": [of_suite.to_json() for of_suite in curves], "complaints": complaints})
+        print_json({"curves": [curve.to_json() for curve in curves], "complaints": complaints})
     for curve in () if as_json else curves:
         print_tables(comparison_tables(curve.comparison), [*curve.sentences(), *curve.comparison.notes])
     if html and curves:

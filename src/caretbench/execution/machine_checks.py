@@ -126,7 +126,7 @@ def _program(name: str, path: str | None, absent: str, package: str) -> MachineC
 def _disk() -> MachineCheck:
     folder = bundle_store.bundles_folder()
     # The cache may not exist yet: the nearest folder above tells of its disk.
-    nearest = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # noqa: PTH110  False if need be
+    nearest = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # noqa: PTH110  a Path may raise
     fix = "export CARETBENCH_CACHE=/a/folder/with/more/room"
     if not nearest.is_dir():
         return _check("free disk", False, f"{nearest} is a file, no folder for the cache", fix)

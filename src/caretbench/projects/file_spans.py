@@ -70,7 +70,7 @@ def overlap_groups(spans: Sequence[tuple[str, int, int]]) -> list[int]:
 
 
 def overlap_group_names(project: str, spans: Sequence[tuple[str, int, int]]) -> list[str]:
-    """Return the name of the overlap group of each span: project, file and start of the first one of the group."""
+    """Return the name of each span's overlap group: project, file and start of the group's first entry in ``spans``."""
     firsts: dict[int, str] = {}
     groups = zip(overlap_groups(spans), spans, strict=True)
     return [firsts.setdefault(group, f"{project}/{path}:{start}") for group, (path, start, _) in groups]

@@ -329,7 +329,7 @@ def prompt_text(prompt: Prompt) -> str:
     return prompt.text
 
 
-@dataclass
+@dataclass(eq=False)  # one stage is no other, whatever its problems
 class GenerationStage:
     """Generation stage of one run."""
 

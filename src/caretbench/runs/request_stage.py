@@ -208,7 +208,7 @@ def reserved_cost(rows_path: Path) -> float:
     return sum(_Reservations(rows_path).open_amounts().values())
 
 
-@dataclass
+@dataclass(eq=False)  # one stage is no other, whatever its problems
 class RequestStage(Generic[Item]):
     """Stage for one model and one kind of request: sends requests and stores rows.
 

@@ -60,9 +60,9 @@ class ModelInfo(BaseModel):
     source: Literal["recorded", "baseline", "model"]
     parameters: str = "none"
     settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """Settings that ``parameters`` is the hash of: sampling, prompt strategy, the client's identity. No keys."""
     date: str = ""
     """Day on which the run got it (UTC); empty in older runs."""
-    """Settings that ``parameters`` is the hash of: sampling, prompt strategy, the client's identity. No keys."""
 
 
 class ToolchainInfo(BaseModel):

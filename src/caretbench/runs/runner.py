@@ -428,9 +428,14 @@ def divided(
 
 
 def begun_limit(resolved: ResolvedSuite) -> int | None:
-    """Return the limit with which the suite's own folder was begun on these data; None if there is none."""
+    """Return the limit with which the suite's own folder was begun on these data; None if there is none.
+
+    Raises:
+        DataError: the folder's manifest cannot be read: the run would not go on with another limit.
+    """
     wanted = resolved.selection.select, resolved.selection.seed
-    manifest = stored_manifest(resolved, resolved.folder.path)
+    exists = resolved.folder.manifest_path.exists()
+    manifest = _of_same_data(resolved, resolved.folder.manifest()) if exists else None
     selections = manifest.selections if manifest is not None else []
     limits = [entry.limit for entry in selections if (entry.select, entry.seed) == wanted]
     return limits[-1] if limits else None
@@ -449,5 +454,9 @@ def stored_manifest(resolved: ResolvedSuite, folder: Path) -> Manifest | None:
         manifest = RunFolder(folder).manifest()
     except (DataError, OSError):
         return None
+    return _of_same_data(resolved, manifest)
+
+
+def _of_same_data(resolved: ResolvedSuite, manifest: Manifest) -> Manifest | None:
     is_same = (manifest.suite, manifest.data.hash) == (resolved.suite.name, resolved.data.hash)
     return manifest if is_same else None

@@ -55,6 +55,9 @@ def read_tasks(root: Path) -> list[Problem]:
     for task in tasks:
         if not isinstance(task.splice, FileSplice):
             raise DataError(f"{path}: {task.id} has no span in a file of a project")
+        # Without a check no answer would be run, and the suite would seem to execute nothing.
+        if all(check.kind != "tests" for check in task.checks):
+            raise DataError(f"{path}: {task.id} has no tests")
         snapshots.add(task.splice.snapshot)
     for snapshot in snapshots:
         if not snapshot_path(root, snapshot).is_dir():

@@ -175,9 +175,9 @@ class _BlockBuilder:
             return "}", block.span.end
         return "", content.end
 
-    def statement_blocks(self, block: StatementList, is_function: bool) -> Iterator[Block]:
+    def statement_blocks(self, statements: StatementList, is_function: bool) -> Iterator[Block]:
         """Yield a block for every statement, and for every tail of two or more statements (functions: one or more)."""
-        spans = block.statements
+        spans = statements.statements
         end = spans[-1].end if spans else 0
         for number, span in enumerate(spans):
             yield self._block("statement", span, span, 1, True)

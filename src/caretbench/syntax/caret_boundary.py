@@ -23,7 +23,7 @@ def caret_boundary(prefix: str, text: str, suffix: str) -> CaretBoundary:
     """Return the boundary of a caret between prefix and suffix; ``text`` is what is inserted or was due there."""
     line = prefix.rpartition("\n")[2]
     if not line.strip():
-        above = next((line for line in reversed(prefix.splitlines()) if line.strip()), "")
+        above = next((above for above in reversed(prefix.splitlines()) if above.strip()), "")
         return "declaration" if is_header(above) else "new_line"
     if _in_word(prefix, text, suffix):
         return "word"

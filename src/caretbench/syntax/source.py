@@ -92,7 +92,9 @@ class SourceFile:
     def line_starts(self) -> list[int]:
         """Start byte of every line; CR, LF and CRLF all end a line, as in an editor."""
         # A CR alone ends a line in editors, and so for the people who look up a line by its number.
-        return [0, *(line_end.end() for line_end in re.finditer(rb"\r?\n|\r", self.data))]
+        lines = self.data.splitlines(keepends=True)
+        starts = list(accumulate(map(len, lines), initial=0))
+        return starts if not lines or lines[-1].endswith((b"\n", b"\r")) else starts[:-1]
 
     def line_at(self, position: int) -> int:
         """Return the number (from 1) of the line that contains byte ``position``."""

@@ -84,7 +84,7 @@ def test_malformed_answers_are_named(text: str, fault: str) -> None:
 def test_an_answer_that_is_cut_keeps_its_whole_tests() -> None:
     text = answered(*GOOD.values()).removesuffix("```\n")[:-9]
     assert [one.name for one in answer_tests(text, "shop.py", "pytest")] == ["test_total", "test_label"]
-    with pytest.raises(ValueError, match="as Python"):
+    with pytest.raises(ValueError, match="not parse as Python"):
         answer_tests("```python\ndef test_a(:\n    pass\nx = [", "shop.py", "pytest")
 
 

@@ -109,7 +109,7 @@ def test_files_are_bounded_in_size(place: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_another_host_is_refused_and_named(place: Path) -> None:
     fetch = "import urllib.request; urllib.request.urlopen('http://evil.test/x')"
-    with pytest.raises(SetupError, match=r"network_refused: evil\.test") as caught:
+    with pytest.raises(SetupError, match=r"network_refused: evil\.test is not a package") as caught:
         trial(place, Recipe(commands=(f'python3 -c "{fetch}"',)))
     assert "refused: evil.test" in caught.value.log
 

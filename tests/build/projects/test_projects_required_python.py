@@ -16,7 +16,7 @@ from tests.support.project_files import snapshot
         (">=3.11.5", False), (">=3.11", True), (">=3.11.2,<4", True), (">3.11.2", False), ("<3.11", False),
         ("<=3.11.2", True), ("==3.11.*", True), ("==3.10.*", False), ("!=3.11.*,>=3", False), ("!=3.10.*", True),
         ("~=3.8", True), ("~=3.11.5", False), ("~=3.10.0", False), ("==3.11.2", True), (">=2.7, !=3.0.*", True),
-        ("===odd", True), ("", True), (">=3.11.*", True), ("<3.11.0a1", False),
+        ("===odd", True), ("", True), (">=3.11.*", True), ("<3.11.0a1", False), ("<3.11.*", False),
     ],
 )  # fmt: skip
 def test_the_sandboxs_python_is_compared(

@@ -361,7 +361,7 @@ def test_a_folder_inside_a_clone_is_not_the_clone(tmp_path: Path) -> None:
     history.commit("Begin", {"a": "x\n"})
     history.write()
     (history.folder / "inner").mkdir()
-    with pytest.raises(DataError, match=r"git repository"):
+    with pytest.raises(DataError, match=r"not a git repository"):
         read(history.folder / "inner")
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.people.releases.difference import folder_difference
+from caretbench.people.releases.difference import ProblemVersion, folder_difference, version_difference
 from caretbench.people.releases.release import ReleaseOptions, holdout_folder, release_set
 from tests.support.built_sets import every_id, read_jsonl, write_programs, write_set
 
@@ -62,6 +62,12 @@ def test_of_two_equal_new_problems_one_is_renamed_and_the_other_added(tmp_path: 
     assert [*compared.renamed] == ["python/api_usage/program-0"]
     assert {*compared.renamed.values(), *compared.added} == {"python/api_usage/one", "python/api_usage/two"}
     assert len(compared.added) == 1
+
+
+def test_of_two_equal_old_problems_one_is_renamed_and_the_other_removed() -> None:
+    old = {name: ProblemVersion("return None", {}) for name in ("first", "second")}
+    found = version_difference(old, {"new": ProblemVersion("return None", {})}, {})
+    assert (found.renamed, found.removed, found.added) == ({"first": "new"}, ("second",), ())
 
 
 def test_a_removed_copy_of_a_problem_that_stays_is_not_renamed(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "events.jsonl", event_row(1), row(2, "accepted"))
     with pytest.raises(DataError, match="no event with texts"):
         event_items(path, PROTOCOL, texts=5)
-    with pytest.raises(DataError, match="devbench-instance is"):
+    with pytest.raises(DataError, match="devbench-instance is not about completions"):
         event_items(path, load_protocol("devbench-instance"), texts=5)
     for words in (("--run", "r"), ("--criterion", "c"), ("--limit", "3")):
         done = caretbench(

@@ -117,7 +117,7 @@ def test_other_scores_than_the_questions_are_named() -> None:
 
 
 def test_mistakes_are_named(folder: RunFolder) -> None:
-    with pytest.raises(DataError, match="two judges"):
+    with pytest.raises(DataError, match="no text that two judges"):
         run_items(folder, QUALITY, disputed=True)
     with pytest.raises(DataError, match="not about"):
         run_items(folder, load_protocol("devbench-instance"))

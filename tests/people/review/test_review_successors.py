@@ -51,7 +51,7 @@ def test_reopened_items_are_decided_again(database: ReviewDatabase) -> None:
     reject(state, ITEMS[0].id)
     assert reopen_items(state, [state.item_named(ITEMS[0].id[:6])], "mended") == 1
     assert state.settled(ITEMS[0].id).state == "open"
-    with pytest.raises(DataError, match="open again"):
+    with pytest.raises(DataError, match="no item to open again"):
         reopen_items(state, [])
     with pytest.raises(DataError, match="0 items"):
         state.item_named("zz")
@@ -69,5 +69,5 @@ def test_an_item_goes_to_another_person_and_back(database: ReviewDatabase) -> No
     assert first in state.people_of(item)
     with pytest.raises(DataError, match=r"reviewer dan; .*cyd"):
         assign_items(state, "dan", [item])
-    with pytest.raises(DataError, match="reviewer eve"):
+    with pytest.raises(DataError, match="no reviewer eve"):
         assign_items(state, "eve", [item])

@@ -311,12 +311,12 @@ def test_missing_rows_are_named(submission: Path) -> None:
     mine = [line for line in lines if '"model":"wrong"' in line]
     path.write_text("".join(line for line in lines if line != mine[0]), "utf-8")
     report = check_submission(submission, sample=1)
-    assert any("a score" in line for line in report.differences)
+    assert any("only a score" in line for line in report.differences)
     assert any("is incomplete" in line for line in report.differences)
     scores = submission / "first" / "scores.jsonl"
     kept = [line for line in scores.read_text("utf-8").splitlines(keepends=True) if '"model":"right"' not in line]
     scores.write_text("".join(kept), "utf-8")
-    assert any("an answer" in line for line in check_submission(submission, sample=1).differences)
+    assert any("only an answer" in line for line in check_submission(submission, sample=1).differences)
 
 
 def test_what_decides_which_problems_count_is_run_again(submission: Path) -> None:

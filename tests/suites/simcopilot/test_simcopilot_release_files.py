@@ -104,7 +104,7 @@ def test_clones_are_copied_and_a_missing_one_is_named(tmp_path: Path) -> None:
     assert "1 optional file" in " ".join(shown.output.split())
     (tmp_path / "New" / "example" / "one.py").write_bytes(b"print(2)\n")
     (released_folder() / "example" / "one.py").unlink()
-    with pytest.raises(DataError, match="pinned revision"):
+    with pytest.raises(DataError, match="not that of the pinned revision"):
         pull(source=tmp_path)
 
 

@@ -48,7 +48,7 @@ def test_several_projects_become_one_benchmark_with_a_reason_for_each_other_one(
     rows = {row["folder"]: row for row in result.numbers["sources"]}  # type: ignore[union-attr, call-overload, index]
     assert list(rows) == ["shop", "o+one", "o+two", "o+bad", "o+gone"]
     assert all(rows[name]["problems"] >= 1 for name in ("shop", "o+one", "o+two"))
-    assert "three times" in rows["o+bad"]["reason"]
+    assert "not pass three times" in rows["o+bad"]["reason"]
     assert "git" in rows["o+gone"]["reason"]
     assert again.numbers["tasks"] == result.numbers["tasks"]
     suite = load_suite("simcopilot")
@@ -58,7 +58,7 @@ def test_several_projects_become_one_benchmark_with_a_reason_for_each_other_one(
     provenance = next(p for p in loaded.problems if p.cluster == "o+one").provenance
     assert provenance is not None
     assert (provenance.source, provenance.revision) == (f"file://{hub}/o/one.git", commits["one"])
-    with pytest.raises(DataError, match="not empty"):
+    with pytest.raises(DataError, match="not empty, and no folder of"):
         api.build_problems("simcopilot", [str(tmp_path / "shop")], tmp_path / "dev", jobs=1)
 
 

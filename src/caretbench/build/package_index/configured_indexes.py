@@ -148,7 +148,7 @@ def _settings(path: Path, environment: Mapping[str, str]) -> Iterator[tuple[str,
     except (OSError, UnicodeDecodeError):
         return
     for match in filter(None, map(_LINE.match, lines)):
-        value = _VARIABLE.sub(lambda name: environment.get(name[1], "" if name[2] else name[0]), match["value"])
+        value = _VARIABLE.sub(lambda used: environment.get(used[1], "" if used[2] else used[0]), match["value"])
         # npm refuses a file with an unset variable; a set-up without it has a chance.
         if not _VARIABLE.search(value):
             yield match["name"], value

@@ -68,9 +68,9 @@ class SetupAgent:
     def repair(self, case: RepairCase, fault: SetupError, attempt: Callable[[Recipe], ResultT]) -> ResultT:
         """Return the result of the first recipe that works.
 
-        ``fault`` is that of the project without a recipe; ``attempt`` tries a recipe from a clean copy of the project.
-        The outcome of each trial is stored before it is shown, so that a stopped build asks the same questions again,
-        and takes their answers from the folder.
+        ``fault`` is that of the project without a recipe; ``attempt`` tries a recipe from a clean copy of the project,
+        and raises SetupError if it does not work. The outcome of each trial is stored before it is shown, so that a
+        stopped build asks the same questions again, and takes their answers from the folder.
 
         Raises:
             DataError: no recipe works within the budget; the message has the faults of all.

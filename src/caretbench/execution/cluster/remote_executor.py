@@ -38,6 +38,7 @@ from caretbench.execution.submission import CachedExecutor, Job, Request, Reques
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains.base_runtime import BundleLookup
 from caretbench.execution.workspaces.snapshot_archive import pack_snapshot
+from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
 from caretbench.languages import languages
 
@@ -390,9 +391,10 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
     def __init__(self, cache: ResultCache, programs: RemoteExecutor, workspace_runner: WorkspaceRunner) -> None:
         super().__init__(cache)
         self._programs = programs
-        self._spaces = workspace_runner
-        self._project_languages = functools.cache(self._languages_of)
-        self._archive = functools.lru_cache(_ARCHIVES)(self._packed)
+        # Not of methods: a cache that holds this object would keep the archives until a full garbage collection.
+        snapshot = workspace_runner.snapshot
+        self._project_languages = functools.cache(lambda name: _languages_of(snapshot(name)))
+        self._archive = functools.lru_cache(_ARCHIVES)(lambda name: pack_snapshot(snapshot(name)))
 
     def rejection(self, request: WorkspaceRequest) -> WorkspaceResult | None:
         # Another machine has other files at those paths, or none.
@@ -439,11 +441,9 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
             LanguageEnvironment(requirements, self._programs.node_info(requirements)) for requirements in wants
         )
 
-    def _languages_of(self, snapshot: str) -> tuple[str, ...]:
-        suffixes = {PurePosixPath(path).suffix for path in self._spaces.snapshot(snapshot).entries}
-        names = [name for name in toolchain_tables() if languages()[name].suffix in suffixes]
-        # A project without a known language still needs machines that agree on something.
-        return tuple(names or ["python"])
 
-    def _packed(self, snapshot: str) -> bytes:
-        return pack_snapshot(self._spaces.snapshot(snapshot))
+def _languages_of(snapshot: Snapshot) -> tuple[str, ...]:
+    suffixes = {PurePosixPath(path).suffix for path in snapshot.entries}
+    names = [name for name in toolchain_tables() if languages()[name].suffix in suffixes]
+    # A project without a known language still needs machines that agree on something.
+    return tuple(names or ["python"])

@@ -73,7 +73,7 @@ class SandboxResult(FrozenModel):
 
     @property
     def killed_from_outside(self) -> bool:
-        """Return whether the program may have been killed together with its warm sandbox."""
+        """Return whether something else may have ended the program: no exit code, SIGKILL at most, no limit of ours."""
         return self.exit_code is None and self.signal in (None, signal.SIGKILL) and self.killed is None
 
 

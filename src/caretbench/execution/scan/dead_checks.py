@@ -61,7 +61,10 @@ class EnclosingFunction(NamedTuple):
 
 @dataclass
 class LineSyntax:
-    """Syntactic context of a line: its ``text``, and the ``functions`` around it, the innermost first."""
+    """Syntactic context of a line: its ``text``, and the ``functions`` around it, the innermost first.
+
+    Contexts are cached, so nothing changes them once they are filled.
+    """
 
     text: str
     in_string_or_comment: bool = False

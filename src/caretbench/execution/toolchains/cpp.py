@@ -206,7 +206,8 @@ class CppRuntime(ExecutableRuntime):
                 result = self._run(("-O1", "-c", "sentinel.cpp", "-o", EXECUTABLE), files, Limits())
                 made = _made(result)
                 if made is None:
-                    raise RuntimeError(f"the C++ sentinel does not compile: {result.error or result.stderr.text}")
+                    cause = result.error or result.stderr.text or "it could not be read out of the sandbox"
+                    raise RuntimeError(f"the C++ sentinel does not compile: {cause}")
                 CppRuntime._sentinel = made
             return CppRuntime._sentinel
 

@@ -69,7 +69,7 @@ def unpack_archive(archive: bytes, target: Path, failed: str) -> None:
                 size += member.size
                 # Zeros are packed a thousandfold: the disk would be full before the store counts what is there.
                 if size > MAX_BYTES:
-                    raise tarfile.TarError(f"more than {MAX_BYTES >> 30} GB")  # noqa: TRY301  as for each member
+                    raise tarfile.TarError(f"more than {MAX_BYTES >> 30} GB")  # noqa: TRY301  as members raise
                 _unpack_member(packed, member, target)
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
         raise DataError(f"{failed} ({error})") from None

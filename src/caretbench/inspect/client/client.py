@@ -209,7 +209,8 @@ class InspectClient(ModelFacts):
     @property
     def identity(self) -> Mapping[str, JsonValue]:
         """Settings that identify the model: the provider's own, or else name, address and arguments."""
-        return self._own(dict, "identity") or self._identity or {}
+        reported = self._own("identity")
+        return dict(reported) if isinstance(reported, Mapping) else self._identity or {}
 
     @property
     def context_tokens(self) -> int | None:
@@ -245,12 +246,14 @@ class InspectClient(ModelFacts):
     @property
     def served_name(self) -> str:
         """Name of the model for its server, by which families are told; the name on the command line otherwise."""
-        return self._own(str, "served_name") or self.name
+        reported = self._own("served_name")
+        return reported if isinstance(reported, str) else self.name
 
     @property
     def findings(self) -> str | None:
         """Findings of the provider about its server in one line, if it probed one."""
-        return self._own(str, "findings")
+        reported = self._own("findings")
+        return reported if isinstance(reported, str) else None
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
         """Yield every sample of every request, answered or failed, in any order.

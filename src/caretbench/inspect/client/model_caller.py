@@ -89,7 +89,7 @@ class ModelCaller:
     options: ClientOptions
     together: bool = field(kw_only=True)
     stop_texts: int | None = None
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     notify: Callable[[str], None] = lambda _: None
     first_tokens: int = MAX_FIRST_TOKENS
 

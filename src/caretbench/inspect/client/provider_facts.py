@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue
@@ -66,9 +66,6 @@ def provider_facts(name: str) -> ProviderFacts:
     return providers().get(name, ProviderFacts())
 
 
-Reported = TypeVar("Reported")
-
-
 class ModelFacts:
     """Part of a :class:`caretbench.models.ModelClient` that sends no requests; Inspect sends them itself.
 
@@ -84,34 +81,35 @@ class ModelFacts:
         self.accepts: frozenset[PromptKind] = facts.accepts
         self.returns_log_probabilities = facts.returns_log_probabilities
 
-    def _own(self, kind: type[Reported], name: str, *arguments: object) -> Reported | None:
-        """Return what the provider says of itself by the method ``name``; None if it says nothing of this kind."""
+    def _own(self, name: str, *arguments: object) -> Any:
         method = getattr(self._api, name, None)
-        reported = method(*arguments) if callable(method) else None
-        return reported if isinstance(reported, kind) else None
+        return method(*arguments) if callable(method) else None
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
         """Settings that identify the model: those that the provider defines, else its name."""
-        reported = self._own(dict, "identity")
-        return {"provider": self.name.partition("/")[0]} if reported is None else reported
+        reported = self._own("identity")
+        return dict(reported) if isinstance(reported, Mapping) else {"provider": self.name.partition("/")[0]}
 
     @property
     def context_tokens(self) -> int | None:
         """Context length (prompt and answer) in tokens, if the provider knows it."""
-        return self._own(int, "context_tokens")
+        reported = self._own("context_tokens")
+        return reported if isinstance(reported, int) else None
 
     def count_tokens(self, text: str) -> int | None:
         """Return the number of tokens by the provider's own tokenizer, if it has one."""
-        return self._own(int, "token_count", text)
+        reported = self._own("token_count", text)
+        return reported if isinstance(reported, int) else None
 
     def special_tokens(self) -> frozenset[str] | None:
         """Return those of the provider's own tokenizer, if it has one."""
-        return self._own(frozenset, "special_tokens")
+        reported = self._own("special_tokens")
+        return None if reported is None else frozenset(reported)
 
     def control_tokens(self) -> frozenset[str]:
         """Return those of the provider's own tokenizer, if it has one."""
-        return self._own(frozenset, "control_tokens") or frozenset()
+        return frozenset(self._own("control_tokens") or ())
 
     @property
     def takes_instructions(self) -> bool:

@@ -71,7 +71,7 @@ class CompletionServer:
     shape: EndpointShape
     address: str
     key: Callable[[], str | None]
-    further_headers: Mapping[str, str] = field(default_factory=dict)
+    further_headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they may hold keys
 
     def __post_init__(self) -> None:
         """Check the address."""

@@ -161,7 +161,7 @@ class AnswerVerdict(NamedTuple):
     details: Mapping[str, JsonValue]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class AnswerScorer:
     """Problem set with the policy and profile by which Inspect's answers are scored.
 

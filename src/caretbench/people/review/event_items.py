@@ -90,6 +90,8 @@ def _item(event: CompletionEvent, texts: EventTexts, protocol: ReviewProtocol) -
 def event_codes(database: ReviewDatabase) -> list[EventCodes]:
     """Return the codes of each event that somebody has coded, in the order in which the last code was given.
 
+    Items that were replaced do not count.
+
     Raises:
         DataError: the review is not about events, or nobody has coded one.
     """

@@ -140,17 +140,20 @@ def _answer_texts(judgements: Iterable[Judgement], judges: Sequence[ModelInfo]) 
         heard = [info for info in infos if (info.model, info.parameters) in rows][::-1] or infos
         settings: Mapping[str, Any] = heard[0].settings
         values: dict[JudgeKey, Mapping[TextKey, TextValue]] = {}
-        for key in sorted((info.model, info.parameters) for info in heard):
-            if "then" in settings:
+        for info in sorted(heard, key=lambda info: (info.model, info.parameters)):
+            key = (info.model, info.parameters)
+            # By the judge's own settings: a criterion's file may have been edited between two judges.
+            if "then" in info.settings:
                 # The last one, where the prompt of the second step has changed.
                 verdicts = [row for after in second[key][-1:] for row in rows[key[0], after]]
                 values[key] = _two_steps(rows[key], verdicts)
             else:
-                values[key] = _one_step(rows[key], settings.get("overall") or ())
-        scores, overall = settings["scores"], settings.get("overall") or ()
-        maximum = 1.0 if "then" in settings else _total(scores, overall)  # hallucination or none
+                overall: Any = info.settings.get("overall") or ()
+                values[key] = _one_step(rows[key], overall)
+        scores, parts = settings["scores"], settings.get("overall") or ()
+        maximum = 1.0 if "then" in settings else _total(scores, parts)  # hallucination or none
         yield JudgedTexts(
-            name, settings["form"], maximum, "then" in settings, values, second, scores, overall, keys=tuple(values)
+            name, settings["form"], maximum, "then" in settings, values, second, scores, parts, keys=tuple(values)
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 from pydantic import Field
 
+from caretbench.errors import DataError
 from caretbench.metrics.error_kinds.kind_table import NO_ERROR, OURS, error_kind_names
 from caretbench.metrics.error_kinds.outcome_kinds import AnswerEvidence, outcome_kind
 from caretbench.problem import AnyCompletion
@@ -74,17 +75,23 @@ def counted_kinds(outcome: str | None, by_text: Iterable[str]) -> frozenset[str]
     return frozenset() if outcome == OURS else frozenset({*by_text, outcome.partition(":")[0]})
 
 
-_Answers = tuple[str | None, Sequence[str], int]
-"""Kind by the outcome, None where no check decides; kinds by the text; number of answers."""
+_Answers = Counter[tuple[str | None, str]]
+"""Numbers of answers by their kind by the outcome, None where no check decides, and their kinds by the text."""
 
 
-def _part(values: Sequence[str], answers: Iterable[_Answers]) -> ErrorPart:
-    """Return the counts of one part of the problems."""
+def _part(values: Sequence[str], answers: _Answers) -> ErrorPart:
+    """Return the counts of one part of the problems.
+
+    Raises:
+        DataError: an error kind is unknown.
+    """
     outcomes: Counter[str | None] = Counter()
     kinds: Counter[str] = Counter()
-    for outcome, by_text, number in answers:
+    for (outcome, by_text), number in answers.items():
         outcomes[outcome] += number
-        kinds.update(dict.fromkeys(counted_kinds(outcome, by_text), number))
+        kinds.update(dict.fromkeys(counted_kinds(outcome, by_text.split()), number))
+    if unknown := kinds.keys() - set(error_kind_names()):
+        raise DataError(f"unknown error kinds, of another version: {', '.join(sorted(unknown))}; score the run again")
     unchecked, ours = outcomes.pop(None, 0), outcomes.pop(OURS, 0)
     return ErrorPart(
         labels={name: value for name, value in zip(_PARTS, values, strict=True) if value},
@@ -104,8 +111,12 @@ def error_columns(
         frame: The table of the run.
         completions: Its completions, to detect blank and truncated answers.
         unchecked: Ids of the problems that no check decides in this run: answers count by their text alone.
+
+    Raises:
+        DataError: an error kind is unknown.
     """
-    counted: dict[tuple[str, ...], dict[tuple[str, ...], list[_Answers]]] = defaultdict(lambda: defaultdict(list))
+    # Counters, not rows: a run may have a million answers.
+    counted: dict[tuple[str, ...], dict[tuple[str, ...], _Answers]] = defaultdict(lambda: defaultdict(Counter))
     rows = frame.select(*KEY, *_PARTS, *_OF_ANSWER, kinds=pl.col("error_kinds").list.join(" "))
     ended = rows.filter(pl.col("status").is_not_null())
     answers = {completion.key: completion for completion in completions} if len(ended) else {}
@@ -117,7 +128,7 @@ def error_columns(
         outcome = None
         if "answers" not in row:
             outcome = row_outcome(row, answers.get((row["problem_id"], row["model"], row["parameters"], row["sample"])))
-        counted[group][part].append((outcome, (row["kinds"] or "").split(), row.get("answers", 1)))
+        counted[group][part][outcome, row["kinds"] or ""] += row.get("answers", 1)
     return tuple(
         ErrorColumn(
             **dict(zip(GROUP, group, strict=True)),

@@ -99,7 +99,7 @@ class DevBench(Suite):
         """Return the program with an answer; None if it fails without execution (null, in a compiled language)."""
         request = super().make_request(problem, text or "", profile)
         if not isinstance(request, ExecutionRequest):
-            raise TypeError(f"{problem.id}: a DevBench answer is spliced inline")
+            raise TypeError(f"{problem.id} has no program check, or is not spliced inline")
         language, rules = request.language, DevBenchProfile(profile)
         # Without a line feed that the model did not see: the program is prefix, answer and suffix as they are.
         source, variant = None if text is None else request.source, request.variant

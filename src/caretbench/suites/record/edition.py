@@ -194,6 +194,7 @@ def edition_problems(edition: Edition, store: SnapshotStore) -> tuple[list[Probl
     problems: list[Problem] = []
     missing: dict[str, str] = {}
     tasks = grouped((task.project, task) for task in edition.tasks)
+    missing |= {name: f"{name}: not in projects.jsonl" for name in tasks.keys() - edition.projects.keys()}
     for name, project in edition.projects.items():
         try:
             problems += _problems(project, tasks[name], store)

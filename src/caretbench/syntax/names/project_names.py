@@ -75,7 +75,9 @@ class ModuleIndex:
             waiting: list[NameScope] = [file.file_scope]
             while waiting:
                 names = waiting.pop()
-                seen = names.symbols | seen  # of two with one name, the outer one
+                # Of two with one name, the outer one. In place: 2,000 namespaces took 5.9 s with a new table for each.
+                for name, variable in names.symbols.items():
+                    seen.setdefault(name, variable)
                 waiting += [scope for scope in file.namespaces if scope.parent is names]
             self._exports[path] = seen
         return self._exports[path]
@@ -273,7 +275,10 @@ class ProjectNames:
 
     def _find_exported(self, file: FileSymbols, name: str) -> Variable | None:
         """Return the variable of this name that a file declares or re-exports."""
-        exports = (self.modules.exported_names(other) for other in (file, *self.modules.wildcard_imports(file)))
+        variable = self.modules.exported_names(file).get(name)
+        if variable is not None:  # spares most files the search through `import *`
+            return variable
+        exports = map(self.modules.exported_names, self.modules.wildcard_imports(file))
         return next((names[name] for names in exports if name in names), None)
 
     def _resolve_unimported(self, file: FileSymbols, name: str) -> ResolvedName | None:

@@ -126,7 +126,7 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
             assert complaint in done.stderr
     decide_all(place, PEOPLE, person)
     done = caretbench("judge", str(folder.path), "--study", str(place))
-    assert "judged these" in done.stderr
+    assert "no judge has judged these" in done.stderr
     done = caretbench("judge", str(folder.path), "--study", str(tmp_path / "nothing"), "-m", "openai/x")
     assert "no review" in done.stderr
 

@@ -141,7 +141,7 @@ def test_rows_of_all_layouts_are_read(tmp_path: Path) -> None:
     assert "def check(two):\n    assert two(1) == 3" in found.functions[1].test
     assert [(one.id, one.language) for one in found.files][2:] == [("rows/block_1", "java")]
     assert [one.place.rpartition(":")[2] for one in found.rejects] == ["4", "5", "6", "7"]
-    assert "known layout" in found.rejects[0].detail
+    assert "no known layout" in found.rejects[0].detail
 
 
 def test_assertions_that_use_more_of_the_program_give_no_function(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_program_with_marks_is_read_without_its_hidden_tests(tmp_path: Path) -
 
 
 def test_a_source_that_is_not_there_or_empty_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="give humaneval-infilling"):
+    with pytest.raises(ValueError, match="no source: give humaneval-infilling"):
         read_sources([])
     with pytest.raises(DataError, match="/nowhere: no such"):
         read_sources([str(tmp_path / "nowhere")])

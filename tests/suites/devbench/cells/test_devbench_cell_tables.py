@@ -79,7 +79,7 @@ def test_a_language_needs_constructs_for_each_category(tmp_path: Path) -> None:
         'documentation_styles = ["a"]\nassertions = "b"\nhandlers = ["("]\ncontrol = ["c"]\n'
         'features = ["c"]\n[constructs]\n'
     )
-    with pytest.raises(DataError, match="regular expression"):
+    with pytest.raises(DataError, match="no regular expression"):
         read_cell_table(file, CellLanguage)
     file.write_text(file.read_text().replace('"("', '"x"'))
     with pytest.raises(DataError, match="of api_usage"):

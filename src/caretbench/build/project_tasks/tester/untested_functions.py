@@ -68,8 +68,8 @@ def _function(analysis: ProjectAnalysis, path: str, span: Span) -> UntestedFunct
     if first is None:
         return None
     name = ".".join(scope.name for scope in scopes[: first + 1])
-    function = scopes[first].span
-    return UntestedFunction(name, analysis[path].source.line_at(function.start), function, scopes[0].span)
+    whole = scopes[first].span
+    return UntestedFunction(name, analysis[path].source.line_at(whole.start), whole, scopes[0].span)
 
 
 def shown_code(analysis: ProjectAnalysis, group: FunctionGroup) -> str:

@@ -18,7 +18,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from caretbench.build.sources.fetching.source_spec import SourceKind, SourceSpec
 from caretbench.build.sources.fetching.unpacking import (
@@ -245,7 +245,7 @@ def comparable_version(version: str) -> Version | str:
     """Return a version so that different spellings of the same release are equal (``1.0-RC1``, ``1.0rc1``)."""
     try:
         return Version(version)
-    except InvalidVersion:  # of a release before PEP 440
+    except ValueError:  # of a release before PEP 440, or with a number of over 4,300 digits
         return re.sub(r"[-_]", ".", version.strip().lower())
 
 

@@ -69,7 +69,7 @@ def test_each_generator_writes_versions_of_each_context() -> None:
     again = models.asked[-1][1]
     assert again.key == f"{contexts[1].id}#2"
     assert isinstance(again.prompt, ChatPrompt)
-    assert "of versions" in again.prompt.messages[-1].text
+    assert "no list of versions" in again.prompt.messages[-1].text
 
 
 def test_a_generator_sees_the_shown_text_and_no_test() -> None:

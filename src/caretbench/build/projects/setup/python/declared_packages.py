@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from packaging.specifiers import InvalidSpecifier, Specifier
+from packaging.specifiers import Specifier
 
 from caretbench.build.projects.setup.project_tables import read_ini, read_text, read_toml, strings, sub_table
 from caretbench.build.projects.setup.python.need_names import normalised, package_name
@@ -64,9 +64,9 @@ def literal_table(value: ast.expr, names: LiteralNames, depth: int = 0) -> Itera
     if isinstance(value, ast.Name) and value.id in names and depth < _MAX_LITERAL_DEPTH:
         yield from literal_table(names[value.id], names, depth + 1)
     elif isinstance(value, ast.Dict):
-        for key, texts in zip(value.keys, value.values, strict=True):
+        for key, entry in zip(value.keys, value.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                yield key.value, literal_texts(texts, names)
+                yield key.value, literal_texts(entry, names)
     elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict":
         yield from ((keyword.arg, literal_texts(keyword.value, names)) for keyword in value.keywords if keyword.arg)
 
@@ -249,7 +249,9 @@ def _stated(snapshot: Snapshot) -> Iterator[str]:
 
 def _holds(clause: str, release: str) -> bool:
     """Return whether a clause accepts a release; one that cannot be read, or is compared as a text, accepts all."""
+    # `<3.11.*` is no clause of PEP 440; old set-ups wrote it and meant `<3.11`.
+    clause = re.sub(r"^\s*<(\s*\d.*)\.\*\s*$", r"<\1", clause)
     try:
         return clause.strip().startswith("===") or Specifier(clause).contains(release, prereleases=True)
-    except InvalidSpecifier:
+    except ValueError:  # InvalidSpecifier, or a number of over 4,300 digits
         return True
