@@ -19,8 +19,13 @@ _STANDARD_NAMES = {
 
 
 @cache
+def modules() -> list[structure.Module]:
+    return structure.read(SOURCE)
+
+
+@cache
 def figures() -> Figures:
-    return structure.measure(structure.read(SOURCE))
+    return structure.measure(modules())
 
 
 def elsewhere(figure: str, *places: str) -> list[str]:
@@ -40,7 +45,7 @@ def test_wings_import_only_from_wings_below() -> None:
 def test_suites_do_not_import_each_other() -> None:
     """The record asks some of its problems by C3-Bench's specifications; it is the one exception."""
     pairs = set()
-    for module in structure.read(SOURCE):
+    for module in modules():
         if module.path.parts[0] == "suites" and len(module.path.parts) > 2:
             others = {name.split(".")[2] for name in module.imported if name.startswith("caretbench.suites.")}
             folders = {name for name in others if (SOURCE / "suites" / name).is_dir()}
