@@ -13,14 +13,25 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, GenerateConfig, ModelOutput, RetryDecision
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageSystem,
+    ChatMessageUser,
+    GenerateConfig,
+    ModelOutput,
+    RetryDecision,
+    get_model,
+)
 
 from caretbench.errors import MachineError
+from caretbench.inspect.client.model_caller import ModelCaller
 from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError
 from caretbench.inspect.providers.answer_stream import AnswerAssembly, StreamReader, StreamSplitter
 from caretbench.inspect.providers.base import FIRST_S
+from caretbench.inspect.providers.completion_server import CompletionServer
 from caretbench.inspect.providers.endpoint_api import UNSENT, FimEndpointAPI
 from caretbench.inspect.providers.endpoint_shapes import EndpointShape, endpoint_shape, endpoint_shapes, value_at
+from caretbench.models import ClientOptions
 from tests.support import model_server
 from tests.support.model_server import Behaviour, ModelServer
 
@@ -100,6 +111,13 @@ def test_a_shape_must_place_prefix_and_suffix() -> None:
     table["fill"]["body"] = {"prompt": "prefix"}
     with pytest.raises(ValueError, match="and suffix"):
         EndpointShape.model_validate(table)
+
+
+def test_no_key_is_in_the_text_of_an_object() -> None:
+    """Debuggers, logs and tracebacks with local variables print it."""
+    server = CompletionServer(endpoint_shape("openai"), "http://127.0.0.1:1", lambda: KEY, {"X-Key": KEY})
+    caller = ModelCaller(get_model("mockllm/m"), ClientOptions(headers={"X-Key": KEY}), together=False, secrets=(KEY,))
+    assert KEY not in repr(server) + repr(caller)
 
 
 def test_an_unknown_shape_names_the_known_ones() -> None:

@@ -24,3 +24,8 @@ from caretbench.build.sources.fetching.project_folders import comparable_version
 )
 def test_spellings_of_a_version(one: str, other: str, equal: bool) -> None:
     assert (comparable_version(one) == comparable_version(other)) is equal
+
+
+def test_a_number_that_python_does_not_read_is_a_version_all_the_same() -> None:
+    """``int`` refuses more than 4,300 digits; file names come from foreign indexes."""
+    assert comparable_version("1" * 5000) == "1" * 5000
