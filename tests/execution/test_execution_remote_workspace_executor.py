@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import itertools
 import os
 import tarfile
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +30,12 @@ from caretbench.execution.cluster.node_messages import (
     ProjectBatchResult,
 )
 from caretbench.execution.cluster.node_worker import NodeWorker
-from caretbench.execution.cluster.remote_executor import COMMAND_BATCH, RemoteExecutor, RemoteWorkspaceExecutor
+from caretbench.execution.cluster.remote_executor import (
+    COMMAND_BATCH,
+    RemoteExecutor,
+    RemoteWorkspaceExecutor,
+    _RemoteProjects,
+)
 from caretbench.execution.execution_types import Status, Toolchain
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
@@ -330,3 +338,16 @@ def test_commands_run_there_as_here(place: Path, workspace_runner: WorkspaceRunn
         assert [batch.archive is not None for batch in nodes.sent] == [False, True]
     finally:
         worker.close()
+
+
+def test_the_archives_of_a_submission_go_with_it() -> None:
+    """A cache of a bound method would keep projects of 512 MB until a full garbage collection."""
+    nothing: Any = None
+    gc.disable()
+    try:
+        projects = _RemoteProjects(nothing, nothing, WorkspaceRunner())
+        kept = weakref.ref(projects)
+        del projects
+        assert kept() is None
+    finally:
+        gc.enable()
